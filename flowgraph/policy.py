@@ -1,0 +1,143 @@
+"""Policies: how a node is tried, for how long, and when a join starts. Plain data; the scheduler reads it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, replace
+from datetime import timedelta
+from typing import ClassVar, TypeAlias
+
+from .errors import Permanent, Skip
+
+Seconds: TypeAlias = float | int | timedelta
+"""A duration: seconds, or a timedelta."""
+
+RetryOn: TypeAlias = type[BaseException] | Iterable[type[BaseException]] | Callable[[Exception], bool]
+
+
+def seconds(duration: Seconds, what: str = "a duration") -> float:
+    """The duration in seconds. Raises ValueError when it is negative or not a number."""
+    value = duration.total_seconds() if isinstance(duration, timedelta) else float(duration)
+    if not value >= 0:
+        raise ValueError(f"{what} must be at least 0 seconds, not {duration!r}")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How often a failing node is tried, and how long is waited in between.
+
+    attempts: the number of tries in all, at least 1 (1: no retry). delay: seconds before the second try; each later
+    wait is `factor` times the one before, at most `max_delay`. jitter: up to this share (0 to 1) is taken off or put
+    on a wait, drawn from a seed of run and path, so that a replay waits the same. on: exception types, or a
+    predicate, that say which failures are worth another try; default: every Exception.
+
+    An exception with a `retry_after` attribute (seconds) is waited for at least so long. Never retried, whatever
+    `on` says: `Permanent` errors, `Skip`, cancellation.
+    """
+
+    attempts: int = 3
+    delay: Seconds = 0.0
+    factor: float = 2.0
+    max_delay: Seconds = 60.0
+    jitter: float = 0.0
+    on: RetryOn = Exception
+
+    def __post_init__(self) -> None:
+        if isinstance(self.attempts, bool) or not isinstance(self.attempts, int) or self.attempts < 1:
+            raise ValueError(f"Retry.attempts must be a whole number of at least 1, not {self.attempts!r}")
+        seconds(self.delay, "Retry.delay")
+        seconds(self.max_delay, "Retry.max_delay")
+        if not 0 <= self.jitter <= 1:
+            raise ValueError(f"Retry.jitter must lie between 0 and 1, not {self.jitter!r}")
+        if not self.factor > 0:
+            raise ValueError(f"Retry.factor must be greater than 0, not {self.factor!r}")
+        if isinstance(self.on, type):
+            if not issubclass(self.on, BaseException):
+                raise ValueError(f"Retry.on must name exception types, not {self.on!r}")
+        elif not callable(self.on):
+            object.__setattr__(self, "on", tuple(self.on))
+
+    def wants(self, error: BaseException) -> bool:
+        """Whether `error` is worth another try. May call the user's predicate, and raise what that raises."""
+        if isinstance(error, Permanent | Skip) or not isinstance(error, Exception):
+            return False
+        if isinstance(self.on, type):
+            return isinstance(error, self.on)
+        if isinstance(self.on, tuple):
+            return isinstance(error, self.on)
+        return bool(self.on(error))  # type: ignore[operator]  # __post_init__ leaves types, tuples and callables
+
+    def wait(self, attempt: int, error: BaseException | None = None, seed: str = "") -> float:
+        """Seconds to wait after the failed `attempt` (1-based)."""
+        wait = min(seconds(self.delay) * self.factor ** (attempt - 1), seconds(self.max_delay))
+        if self.jitter:
+            wait *= 1 + self.jitter * random.Random(f"{seed}:{attempt}").uniform(-1, 1)
+        after = getattr(error, "retry_after", None)
+        return max(wait, float(after)) if isinstance(after, int | float) else wait
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """When a node with several parents starts.
+
+    `Join.ALL` (default) when every parent is final; `Join.DONE` likewise, and tolerates whatever they ended with;
+    `Join.ANY` and `Join.at_least(k)` as soon as so many data parents succeeded (the rest read as skipped).
+    """
+
+    ALL: ClassVar[Join]
+    DONE: ClassVar[Join]
+    ANY: ClassVar[Join]
+
+    quorum: int | None = None
+    tolerant: bool = False
+
+    @classmethod
+    def at_least(cls, k: int) -> Join:
+        """Start as soon as `k` data parents succeeded."""
+        if k < 1:
+            raise ValueError(f"Join.at_least wants a number of at least 1, not {k!r}")
+        return cls(quorum=k)
+
+    def __str__(self) -> str:
+        if self.tolerant:
+            return "done"
+        return "all" if self.quorum is None else "any" if self.quorum == 1 else f"at least {self.quorum}"
+
+
+Join.ALL = Join()
+Join.DONE = Join(tolerant=True)
+Join.ANY = Join(quorum=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The settings of a node that a graph may also set for all its nodes; a node's own win, field by field.
+
+    retry: a `Retry`. timeout: seconds (or timedelta) for one attempt. None means "not set here".
+    """
+
+    retry: Retry | None = None
+    timeout: Seconds | None = None
+
+    def __post_init__(self) -> None:
+        if self.retry is not None and not isinstance(self.retry, Retry):
+            raise TypeError(f"retry must be a flowgraph.Retry, not {self.retry!r}: write retry=Retry(attempts=3)")
+        if self.timeout is not None:
+            seconds(self.timeout, "timeout")
+
+    def over(self, lower: Policy) -> Policy:
+        """This policy, with what it leaves unset taken from `lower`."""
+        missing = {f.name: getattr(lower, f.name) for f in fields(self) if getattr(self, f.name) is None}
+        return replace(self, **missing)
+
+    @property
+    def attempts(self) -> int:
+        """How often a node is tried in all."""
+        return self.retry.attempts if self.retry else 1
+
+    @property
+    def limit(self) -> float | None:
+        """The time limit of one attempt in seconds."""
+        return None if self.timeout is None else seconds(self.timeout)

@@ -1,0 +1,1 @@
+"""Agents, models and tools for flowgraph: nodes that think."""

@@ -26,6 +26,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+
 class FlowgraphError(Exception):
     """The base of every error that flowgraph raises on purpose."""
 
@@ -131,11 +132,11 @@ class InternalError(FlowgraphError):
     """flowgraph broke one of its own promises. Please report it with the graph that did it."""
 
 
-class Skip(Exception):  # noqa: N818 - a signal, not an error
+class Skip(Exception):
     """Raise in a node to skip it: `raise fg.Skip("nothing to check")`. Its readers see a skipped parent."""
 
 
-class Break(Exception):  # noqa: N818 - a signal, not an error
+class Break(Exception):
     """Raise in the body of a loop to end that loop (the innermost only) at once, with `value` as its output."""
 
     def __init__(self, value: Any = None) -> None:
@@ -148,4 +149,3 @@ def brief(error: BaseException) -> str:
     text = str(error).strip()
     first = text.splitlines()[0] if text else ""
     return f"{type(error).__name__}: {first}"[:300] if first else type(error).__name__
-

@@ -68,15 +68,16 @@ class NodeRetrying(Lasting):
 
 @dataclass(frozen=True, slots=True)
 class Spawned(Lasting):
-    """A node run called another node: the child run `path`, of `kind`, drawn with `title`."""
+    """A node run (`parent`) called another node: the child run `path`, of `kind`, drawn with `title`."""
 
+    parent: str
     kind: str
     title: str
 
 
 @dataclass(frozen=True, slots=True)
 class Decided(Lasting):
-    """A decision about `path`: what = "choice" (detail: the label, taken: the targets) or "when" (detail: the values)."""
+    """A decision about `path`: "choice" (detail: the label, taken: the targets) or "when" (detail: the values)."""
 
     what: str
     detail: str

@@ -172,7 +172,7 @@ class MaybeMarker:
 
 
 Maybe = Annotated[T | None, MaybeMarker()]
-"""A parameter that gets None when the node it is bound to was skipped: `def brief(draft: str, legal: fg.Maybe[str])`."""
+"""A parameter that gets None when what it is bound to was skipped: `def brief(draft: str, legal: fg.Maybe[str])`."""
 
 
 class Missing:

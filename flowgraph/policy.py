@@ -55,7 +55,7 @@ class Retry:
             raise ValueError(f"Retry.factor must be greater than 0, not {self.factor!r}")
         if isinstance(self.on, type):
             if not issubclass(self.on, BaseException):
-                raise ValueError(f"Retry.on must name exception types, not {self.on!r}")
+                raise TypeError(f"Retry.on must name exception types, not {self.on!r}")
         elif not callable(self.on):
             object.__setattr__(self, "on", tuple(self.on))
 

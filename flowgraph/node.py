@@ -1,0 +1,220 @@
+"""Nodes: everything that runs. One call shape, so that functions, agents, flows and graphs nest freely.
+
+A node is any object of the `Node` protocol; `as_node` also takes a function (sync or async), a partial, a bound
+method or a callable object and wraps it as a `FunctionNode`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import typing
+import warnings
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, get_args, get_origin, runtime_checkable
+
+from .errors import InputError
+from .outcome import MISSING, MaybeMarker, Outcome
+from .threads import Pool
+
+if TYPE_CHECKING:
+    from .context import Context
+
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+class Kind(StrEnum):
+    """How a parameter binds, and what happens when what it is bound to was skipped."""
+
+    REQUIRED = "required"  # must bind; a skipped parent skips the node
+    MAYBE = "maybe"  # must bind; None when skipped
+    OUTCOME = "outcome"  # must bind; gets the outcome, whatever it is
+    DEFAULT = "default"  # binds only when named; its default when skipped
+    CONTEXT = "context"  # the context is injected
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a node: its name, the type of its value (Any when unknown) and its kind."""
+
+    name: str
+    type: Any = Any
+    kind: Kind = Kind.REQUIRED
+    default: Any = MISSING
+
+
+@runtime_checkable
+class Node(Protocol):
+    """What runs. `kind` is a word for drawings ("function", "agent", "graph", "map", "loop", …).
+
+    A node may also have: `title` (free text), `inner` (a graph or node that it runs, for drawings and checks) and
+    `problems()` (a list of texts: what is wrong with it, found without running it, such as a missing key).
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def parameters(self) -> Mapping[str, Parameter]: ...
+    @property
+    def output_type(self) -> Any: ...
+    async def call(self, ctx: Context[Any], inputs: dict[str, Any]) -> Any: ...
+
+
+def as_node(thing: Any, *, inline: bool = False) -> Node:
+    """`thing` itself when it is a node, else a FunctionNode around it. Raises TypeError when it cannot run."""
+    if isinstance(thing, Node) and not isinstance(thing, type):
+        return thing
+    inner = getattr(thing, "flowgraph_node", None)
+    if inner is not None and isinstance(inner, Node):
+        return inner
+    if callable(thing):
+        return FunctionNode(thing, inline=inline)
+    raise TypeError(f"{thing!r} cannot be a node: give a function, an agent, a flow or a graph")
+
+
+_threads = Pool()
+
+
+class FunctionNode:
+    """A function as a node. Async ones run on the loop, sync ones on a worker thread (`inline=True`: on the loop)."""
+
+    kind = "function"
+
+    def __init__(self, function: Callable[..., Any], *, inline: bool = False) -> None:
+        self.function = function
+        self.name = _name_of(function)
+        plain = function.func if isinstance(function, functools.partial) else function
+        _refuse_generators(plain, self.name)
+        self.is_async = _is_async(plain)
+        self.inline = inline
+        self.parameters, self.output_type = signature_of(function)
+        self._context = tuple(p.name for p in self.parameters.values() if p.kind is Kind.CONTEXT)
+
+    async def call(self, ctx: Context[Any], inputs: dict[str, Any]) -> Any:
+        """Call the function with the bound values; an awaitable that a sync function returns is awaited."""
+        for name in self._context:
+            inputs[name] = ctx
+        if self.is_async:
+            return await self.function(**inputs)
+        if self.inline:
+            value = self.function(**inputs)
+        else:
+            value = await _threads.run(self.function, **inputs)
+        return await value if isinstance(value, Awaitable) else value
+
+    def __repr__(self) -> str:
+        return f"FunctionNode({self.name})"
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    while isinstance(function, functools.partial):
+        function = function.func
+    name = getattr(function, "__name__", None) or type(function).__name__
+    return name if NAME.fullmatch(name) else re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "function"
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
+
+
+def _refuse_generators(function: Callable[..., Any], name: str) -> None:
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError(f"node '{name}' is a generator function: return a list, or use ctx.emit for a stream")
+
+
+def signature_of(function: Callable[..., Any]) -> tuple[dict[str, Parameter], Any]:
+    """The parameters and output type of a callable. Raises TypeError for *args, **kwargs, positional-only ones."""
+    name = _name_of(function)
+    try:
+        signature = inspect.signature(function)
+    except (ValueError, TypeError):
+        raise TypeError(f"'{name}' has no signature that could be read: wrap it in a def") from None
+    hints = _hints(function)
+    parameters: dict[str, Parameter] = {}
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise TypeError(f"parameter '{parameter.name}' of '{name}' is positional-only: nodes are called by name")
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise TypeError(f"'{name}' takes *{parameter.name}: a node's parameters must be named one by one")
+        parameters[parameter.name] = _parameter(parameter, hints.get(parameter.name, Any))
+    return parameters, hints.get("return", Any)
+
+
+def _parameter(parameter: inspect.Parameter, hint: Any) -> Parameter:
+    from .context import Context
+
+    default = MISSING if parameter.default is parameter.empty else parameter.default
+    if hint is Context or get_origin(hint) is Context:
+        return Parameter(parameter.name, Any, Kind.CONTEXT)
+    if hint is Outcome or get_origin(hint) is Outcome:
+        inner = get_args(hint)
+        return Parameter(parameter.name, inner[0] if inner else Any, Kind.OUTCOME)
+    if get_origin(hint) is Annotated and any(isinstance(m, MaybeMarker) for m in hint.__metadata__):
+        return Parameter(parameter.name, get_args(hint)[0], Kind.MAYBE)
+    if default is not MISSING:
+        return Parameter(parameter.name, hint, Kind.DEFAULT, default)
+    return Parameter(parameter.name, hint)
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations, resolved one by one: one that cannot be resolved counts as Any, with a warning."""
+    plain: Any = function
+    while isinstance(plain, functools.partial):
+        plain = plain.func
+    if not inspect.isroutine(plain) and not isinstance(plain, type):
+        plain = type(plain).__call__
+    if isinstance(plain, type):
+        owner, annotations = plain, getattr(plain.__dict__.get("__init__"), "__annotations__", None)
+        scope = vars(inspect.getmodule(plain) or typing)
+        annotations = {**(annotations or inspect.get_annotations(owner)), "return": owner}
+    else:
+        plain = inspect.unwrap(plain)
+        annotations = getattr(plain, "__annotations__", {})
+        scope = _scope_of(plain)
+    return {name: _resolved(hint, scope, f"'{name}' of '{_name_of(function)}'") for name, hint in annotations.items()}
+
+
+def _scope_of(function: Any) -> dict[str, Any]:
+    """The names that a function's annotations may use: its module's, and those it closes over."""
+    function = getattr(function, "__func__", function)
+    scope = dict(getattr(function, "__globals__", {}))
+    cells = getattr(function, "__closure__", None) or ()
+    for name, cell in zip(function.__code__.co_freevars, cells, strict=True) if cells else ():
+        try:
+            scope[name] = cell.cell_contents
+        except ValueError:
+            continue  # not assigned yet
+    return scope
+
+
+def _resolved(hint: Any, scope: Mapping[str, Any], what: str) -> Any:
+    holder = type("holder", (), {"__annotations__": {"it": hint}})
+    try:
+        return typing.get_type_hints(holder, dict(scope), {}, include_extras=True)["it"]
+    except Exception as error:
+        warnings.warn(f"the annotation of {what} cannot be resolved and counts as Any: {error}", stacklevel=2)
+        return Any
+
+
+def checked_inputs(node: Node, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs for calling `node` directly: names checked, defaults left to the node. Raises InputError."""
+    parameters = {name: p for name, p in node.parameters.items() if p.kind is not Kind.CONTEXT}
+    if unknown := [name for name in inputs if name not in parameters]:
+        raise InputError(f"'{node.name}' has no parameter '{unknown[0]}': it takes {_listed(parameters)}")
+    given = dict(inputs)
+    for name, parameter in parameters.items():
+        if name in given or parameter.kind is Kind.DEFAULT:
+            continue
+        if parameter.kind is not Kind.MAYBE:
+            raise InputError(f"'{node.name}' needs a value for '{name}': it takes {_listed(parameters)}")
+        given[name] = None
+    return given
+
+
+def _listed(parameters: Mapping[str, Parameter]) -> str:
+    return ", ".join(f"'{name}'" for name in parameters) or "none"

@@ -1,0 +1,259 @@
+"""Plans: a graph in the form that the scheduler reads, with every name resolved to a number.
+
+Compiling collects what is wrong with names and bindings on the way; `checks.py` adds the rest. A plan is made once
+per revision of a graph and shared by all its runs.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from .entry import Choice, Entry
+from .errors import Problem
+from .graph import Graph
+from .handle import Ref
+from .map import MapNode
+from .node import Kind, Parameter
+from .outcome import MISSING
+from .policy import Join, Policy
+from .regions import Regions
+from .unit import Edge, PlanChoice, PlanNode
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a parameter's value comes from: one reference, or several for a list. index < 0: a graph input."""
+
+    parameter: Parameter
+    refs: tuple[tuple[int, Ref], ...]
+    listed: bool = False
+
+
+@dataclass(slots=True)
+class Binding:
+    """How a node's parameters, or those of its condition, get their values."""
+
+    constants: dict[str, Any] = field(default_factory=dict)
+    sources: list[Source] = field(default_factory=list)
+
+    def reads(self) -> Iterator[tuple[Parameter, int]]:
+        """Each parameter with each node that it reads."""
+        for source in self.sources:
+            for index, _ in source.refs:
+                if index >= 0:
+                    yield source.parameter, index
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A compiled graph. Lists run by node number, in the order in which the nodes were added."""
+
+    graph: Graph
+    names: tuple[str, ...]
+    nodes: tuple[PlanNode, ...]
+    entries: tuple[Entry, ...]
+    bindings: tuple[Binding, ...]
+    conditions: tuple[Binding | None, ...]
+    policies: tuple[Policy, ...]
+    choices: tuple[PlanChoice, ...]
+    order: tuple[int, ...]  # topological; shorter than nodes when there is a cycle
+    problems: tuple[Problem, ...]
+
+    @property
+    def cyclic(self) -> bool:
+        """Whether some nodes can never become ready."""
+        return len(self.order) < len(self.nodes)
+
+
+_plans: WeakKeyDictionary[Graph, tuple[int, Plan]] = WeakKeyDictionary()
+
+
+def plan_of(graph: Graph) -> Plan:
+    """The plan of a graph as it stands now. Never raises for a wrong graph: see `Plan.problems`."""
+    known = _plans.get(graph)
+    if known is None or known[0] != graph.revision:
+        known = (graph.revision, _Compiler(graph).compile())
+        _plans[graph] = known
+    return known[1]
+
+
+class _Compiler:
+    """One pass over a graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.names = tuple(graph.entries)
+        self.index = {name: i for i, name in enumerate(self.names)}
+        self.problems: list[Problem] = []
+
+    def compile(self) -> Plan:
+        graph = self.graph
+        entries = tuple(graph.entries.values())
+        bindings = tuple(self._binding(e, e.node.parameters.values()) for e in entries)
+        conditions = tuple(self._binding(e, e.when.parameters.values(), "when") if e.when else None for e in entries)
+        choices = [c for c in graph.choices if self._choice_is_sound(c)]
+        edges = [
+            self._edges(*row, choices) for row in zip(range(len(entries)), entries, bindings, conditions, strict=True)
+        ]
+        children = self._children(edges)
+        order = _topological(edges, children)
+        web = Regions(self.index, choices, edges, children, order)
+        policies = tuple(Policy() if isinstance(e.node, MapNode) else e.policy.over(graph.policy) for e in entries)
+        nodes = tuple(
+            PlanNode(
+                name=entry.name,
+                parents=tuple(edges[i]),
+                children=tuple(children[i]),
+                chooses=web.chooses(i),
+                targeted=web.targeted.get(i, ()),
+                rejoins=web.rejoins.get(i, ()),
+                needs=None if entry.needs is None else tuple(self._indices(entry.needs, entry.name, "needs")),
+                join=entry.join,
+                conditional=entry.when is not None,
+                attempts=policies[i].attempts,
+                fallback=entry.fallback is not MISSING,
+            )
+            for i, entry in enumerate(entries)
+        )
+        self._check_outputs()
+        plan_choices = tuple(web.compiled)
+        problems = tuple(self.problems)
+        return Plan(graph, self.names, nodes, entries, bindings, conditions, policies, plan_choices, order, problems)
+
+    def _binding(self, entry: Entry, parameters: Iterable[Parameter], part: str = "") -> Binding:
+        """Find where each parameter's value comes from; report the names that nothing provides."""
+        binding = Binding()
+        for parameter in parameters:
+            if parameter.kind is Kind.CONTEXT:
+                continue
+            if parameter.name in entry.values:
+                binding.constants[parameter.name] = entry.values[parameter.name]
+                continue
+            bound = entry.bind.get(parameter.name)
+            if bound is None and parameter.kind is Kind.DEFAULT:
+                self._warn_of_near_miss(entry, parameter)
+                continue
+            refs = bound if isinstance(bound, tuple) else (bound or Ref(parameter.name),)
+            found = [(self._lookup(ref.name), ref) for ref in refs]
+            for index, ref in found:
+                if index is None:
+                    self._unprovided(entry, parameter, ref.name, named=bound is not None, part=part)
+            sources = tuple((index, ref) for index, ref in found if index is not None)
+            binding.sources.append(Source(parameter, sources, isinstance(bound, tuple)))
+        if not part:
+            self._check_option_names(entry)
+        return binding
+
+    def _lookup(self, name: str) -> int | None:
+        return -1 if name in self.graph.inputs else self.index.get(name)
+
+    def _unprovided(self, entry: Entry, parameter: Parameter, name: str, *, named: bool, part: str) -> None:
+        what = f"the condition's parameter '{parameter.name}'" if part else f"parameter '{parameter.name}'"
+        bound = f" is bound to '{name}', which" if named else f" needs '{name}', which"
+        self._report(entry.name, f"{what}{bound} is neither a node nor an input{self._hint(name)}")
+
+    def _warn_of_near_miss(self, entry: Entry, parameter: Parameter) -> None:
+        known = [name for name in (*self.names, *self.graph.inputs) if name != entry.name]
+        near = (
+            [parameter.name] if parameter.name in known else difflib.get_close_matches(parameter.name, known, 1, 0.85)
+        )
+        if near:
+            message = (
+                f"parameter '{parameter.name}' has a default and so is not bound to '{near[0]}': "
+                f"write bind={{'{parameter.name}': '{near[0]}'}} if it should be"
+            )
+            self.problems.append(Problem(entry.name, message, "warning"))
+
+    def _check_option_names(self, entry: Entry) -> None:
+        known = {**entry.node.parameters, **(entry.when.parameters if entry.when else {})}
+        for option, given in (("bind", entry.bind), ("values", entry.values)):
+            for name in given:
+                if name not in known:
+                    near = difflib.get_close_matches(name, list(known), 1)
+                    hint = f": did you mean '{near[0]}'?" if near else f": it has {', '.join(known) or 'none'}"
+                    self._report(entry.name, f"{option}= names '{name}', which is no parameter of it{hint}")
+        for name in entry.bind.keys() & entry.values.keys():
+            self._report(entry.name, f"'{name}' is given by bind= and by values=: leave one out")
+
+    def _hint(self, name: str) -> str:
+        near = difflib.get_close_matches(name, [*self.names, *self.graph.inputs], 1)
+        return f": did you mean '{near[0]}'?" if near else ""
+
+    def _report(self, where: str, message: str) -> None:
+        self.problems.append(Problem(where, message))
+
+    def _indices(self, names: Iterable[str], where: str, option: str) -> Iterator[int]:
+        for name in names:
+            if name in self.index:
+                yield self.index[name]
+            elif name not in self.graph.inputs:
+                self._report(where, f"{option}= names '{name}', which is not a node{self._hint(name)}")
+
+    def _choice_is_sound(self, choice: Choice) -> bool:
+        sound = True
+        for name in (choice.on.name, *choice.targets):
+            if name not in self.index:
+                message = f"choose() names '{name}', which is not a node{self._hint(name)}"
+                self._report(choice.on.name, message)
+                sound = False
+        return sound
+
+    def _edges(
+        self, me: int, entry: Entry, binding: Binding, condition: Binding | None, choices: list[Choice]
+    ) -> list[Edge]:
+        """One edge per parent, in declared order: parameters, condition, after, choosers."""
+        uses: dict[int, list[Parameter | None]] = {}
+        for parameter, index in binding.reads():
+            uses.setdefault(index, []).append(parameter)
+        data = set(uses)
+        for parameter, index in condition.reads() if condition else ():
+            uses.setdefault(index, []).append(parameter)
+        for index in self._indices(entry.after, entry.name, "after"):
+            uses.setdefault(index, []).append(None)
+        control = {self.index[c.on.name] for c in choices if entry.name in c.targets}
+        for index in sorted(control):
+            uses.setdefault(index, [])
+        return [_edge(index, kinds, index in data, index in control, entry.join) for index, kinds in uses.items()]
+
+    @staticmethod
+    def _children(edges: list[list[Edge]]) -> list[list[int]]:
+        children: list[list[int]] = [[] for _ in edges]
+        for index, parents in enumerate(edges):
+            for edge in parents:
+                children[edge.parent].append(index)
+        return children
+
+    def _check_outputs(self) -> None:
+        outputs = self.graph.outputs
+        refs = [outputs] if isinstance(outputs, Ref) else list((outputs or {}).values())
+        for ref in refs:
+            if ref.name not in self.index and ref.name not in self.graph.inputs:
+                self._report("", f"output() names '{ref.name}', which is not a node{self._hint(ref.name)}")
+
+
+def _edge(index: int, uses: list[Parameter | None], data: bool, control: bool, join: Join) -> Edge:
+    values = [parameter for parameter in uses if parameter is not None]
+    outcomes = [parameter for parameter in values if parameter.kind is Kind.OUTCOME]
+    return Edge(
+        parent=index,
+        required=any(parameter.kind is Kind.REQUIRED for parameter in values),
+        tolerant=join.tolerant or (bool(outcomes) and len(outcomes) == len(values)),
+        data=data,
+        control=control,
+    )
+
+
+def _topological(edges: list[list[Edge]], children: list[list[int]]) -> tuple[int, ...]:
+    """Numbers so that parents come first; what lies on or below a cycle is left out."""
+    waiting = [len(parents) for parents in edges]
+    order = [index for index, count in enumerate(waiting) if count == 0]
+    for index in order:  # grows while we walk it
+        for child in children[index]:
+            waiting[child] -= 1
+            if waiting[child] == 0:
+                order.append(child)
+    return tuple(order)

@@ -1,0 +1,288 @@
+"""The record of a run: everything that happened, folded from its lasting events.
+
+`fg.run` returns a `Run`. It reads like the graph: `run["draft"]` is a node's output, `run.outcomes["draft"]` how it
+ended, `run.output` the graph's. `run.nodes` holds every node run by its path, children included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, overload
+
+from . import events as ev
+from .errors import NoOutput
+from .handle import Handle, Ref
+from .outcome import FINAL, MISSING, Outcome, Reason, Status, Usage
+from .prompts import part
+from .spec import GraphSpec
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True, eq=False)
+class NodeRun:
+    """One node in one run, addressed by its path; `children` are the node runs that it spawned, in order.
+
+    Times are seconds since the epoch by the run's clock. usage: its own and that of everything below it, all
+    attempts included. chosen: the label that its choice took. detail: what the node kept (`ctx.keep`), such as an
+    agent's messages. Children belong to an attempt: `earlier` holds those of the attempts before the last.
+    """
+
+    path: str
+    name: str
+    kind: str = ""
+    title: str = ""
+    parent: NodeRun | None = field(default=None, repr=False)
+    status: Status = Status.PENDING
+    reason: Reason | None = None
+    error: BaseException | None = None
+    value: Any = MISSING
+    started: float | None = None
+    ended: float | None = None
+    attempt: int = 0
+    usage: Usage = field(default_factory=Usage)
+    chosen: str = ""
+    detail: dict[str, Any] = field(default_factory=dict)
+    children: list[NodeRun] = field(default_factory=list, repr=False)
+    earlier: list[list[NodeRun]] = field(default_factory=list, repr=False)
+
+    @property
+    def duration(self) -> float | None:
+        """Seconds from the first start to the end; None while it has not ended, or when it never ran."""
+        return None if self.started is None or self.ended is None else self.ended - self.started
+
+    @property
+    def outcome(self) -> Outcome[Any]:
+        """How it ended."""
+        value = None if self.value is MISSING else self.value
+        return Outcome(self.status, value, self.reason, self.error, self.attempt, self.path)
+
+    def walk(self) -> Iterator[NodeRun]:
+        """This node run and everything below it, depth first, in order."""
+        stack = [self]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(reversed(node.children))
+
+
+class Run:
+    """A run, as far as it got. Made by `fg.run`; also on the errors RunFailed and RunCancelled as `.run`.
+
+    id, graph (its name), inputs; status: running, succeeded, failed, cancelled; root: the node run of the graph
+    itself; nodes: path → node run; events: the lasting events, in order; unhandled: paths of the failures that
+    nothing handled.
+    """
+
+    def __init__(self, spec: GraphSpec, outputs: Ref | Mapping[str, Ref] | None = None) -> None:
+        self.spec = spec
+        self.id = ""
+        self.graph = spec.name
+        self.inputs: dict[str, Any] = {}
+        self.root = NodeRun("", spec.name, "graph", spec.title)
+        self.nodes: dict[str, NodeRun] = {}
+        self.events: list[ev.Lasting] = []
+        self.unhandled: tuple[str, ...] = ()
+        self._outputs = outputs
+
+    # -- what came out
+
+    @property
+    def status(self) -> Status:
+        """Where the run stands."""
+        return self.root.status
+
+    @property
+    def output(self) -> Any:
+        """The graph's output. Raises NoOutput with the reason when there is none."""
+        if isinstance(self._outputs, Ref):
+            return self._value(self._outputs)
+        refs = self._outputs or {}
+        found = {name: self._value(ref) for name, ref in refs.items() if self._has(ref)}
+        if refs and not found:
+            raise NoOutput(f"the run of '{self.graph}' has no output: {self._why_not(next(iter(refs.values())).name)}")
+        return found
+
+    @overload
+    def __getitem__(self, node: Handle[T]) -> T: ...
+    @overload
+    def __getitem__(self, node: str) -> Any: ...
+    def __getitem__(self, node: str | Handle[Any]) -> Any:
+        """The output of a node (by name, handle or path). Raises NoOutput with the reason, KeyError for no such node."""
+        return self._value(node.ref if isinstance(node, Handle) else Ref(node))
+
+    def __contains__(self, node: object) -> bool:
+        return (node.name if isinstance(node, Handle) else node) in self.nodes
+
+    @property
+    def outcomes(self) -> Mapping[str, Outcome[Any]]:
+        """How each node of the graph ended, by name, in the order in which they were added."""
+        return {node.name: node.outcome for node in self.root.children}
+
+    @property
+    def errors(self) -> dict[str, BaseException]:
+        """path → exception of the failures that nothing handled, in order."""
+        found = {path: self.nodes[path].error for path in self.unhandled}
+        return {path: error for path, error in found.items() if error is not None}
+
+    @property
+    def usage(self) -> Usage:
+        """What the whole run used."""
+        return self.root.usage
+
+    @property
+    def duration(self) -> float | None:
+        """Seconds from start to end."""
+        return self.root.duration
+
+    def explain(self, node: str | Handle[Any]) -> str:
+        """Why a node ended as it did: the chain of causes, in words, one line each."""
+        found = self._node(node.name if isinstance(node, Handle) else node)
+        lines, seen = [], set[str]()
+        while found is not None and found.path not in seen:
+            seen.add(found.path)
+            why = f": {found.reason}" if found.reason else ""
+            chose = f", it chose {found.chosen}" if found.chosen else ""
+            lines.append(f"'{found.path}' {_VERBS.get(found.status, str(found.status))}{why}{chose}")
+            prefix = found.path[: -len(found.name)] if found.path.endswith(found.name) else ""
+            found = self.nodes.get(prefix + found.reason.node) if found.reason and found.reason.node else None
+        return "\n".join(f"{'  ' * depth}{line}" for depth, line in enumerate(lines))
+
+    def __str__(self) -> str:
+        """A short text tree."""
+        return "\n".join([_line(self.root, 0), *(_line(n, n.path.count("/") + 1) for n in list(self.root.walk())[1:])])
+
+    def __repr__(self) -> str:
+        return f"<Run {self.id} of {self.graph}: {self.status}>"
+
+    def _repr_svg_(self) -> str | None:
+        """Show the run in a notebook."""
+        import sys
+
+        draw = getattr(sys.modules.get("flowgraph"), "draw", None)
+        return None if draw is None else str(draw(self))
+
+    def _node(self, name: str) -> NodeRun:
+        try:
+            return self.nodes[name]
+        except KeyError:
+            known = ", ".join(f"'{node.name}'" for node in self.root.children[:12])
+            raise KeyError(f"no node '{name}' in the run of '{self.graph}': there are {known}") from None
+
+    def _has(self, ref: Ref) -> bool:
+        node = self.nodes.get(ref.name)
+        return ref.name in self.inputs if node is None else node.value is not MISSING
+
+    def _value(self, ref: Ref) -> Any:
+        if ref.name in self.inputs and ref.name not in self.nodes:
+            value = self.inputs[ref.name]
+        else:
+            value = self._node(ref.name).value
+        if value is MISSING:
+            raise NoOutput(f"'{ref.name}' has no output: {self._why_not(ref.name)}")
+        for key in ref.keys:
+            value = part(value, key)
+        return value
+
+    def _why_not(self, name: str) -> str:
+        node = self._node(name)
+        return f"it is {node.status}" if node.reason is None else f"{node.status}, {node.reason}"
+
+    # -- folding
+
+    def apply(self, event: ev.Lasting) -> None:
+        """Take the next lasting event in."""
+        self.events.append(event)
+        _FOLD[type(event)](self, event)
+
+    def add(self, parent: NodeRun, path: str, name: str, kind: str, title: str) -> NodeRun:
+        """A new node run below `parent`."""
+        node = NodeRun(path, name, kind, title, parent)
+        parent.children.append(node)
+        self.nodes[path] = node
+        return node
+
+    def _run_started(self, event: ev.RunStarted) -> None:
+        self.id, self.inputs = event.run_id, event.inputs
+        self.root.status, self.root.started = Status.RUNNING, event.at
+
+    def _run_finished(self, event: ev.RunFinished) -> None:
+        self.root.status, self.root.ended, self.root.reason = event.status, event.at, event.reason
+        self.unhandled = event.unhandled
+
+    def _node_started(self, event: ev.NodeStarted) -> None:
+        node = self.nodes[event.path]
+        node.status, node.attempt = Status.RUNNING, event.attempt
+        if node.started is None:
+            node.started = event.at
+        if node.children:
+            node.earlier.append(node.children)
+            node.children = []
+
+    def _node_retrying(self, event: ev.NodeRetrying) -> None:
+        node = self.nodes[event.path]
+        node.status, node.reason, node.error = Status.RETRYING, event.reason, event.error
+
+    def _spawned(self, event: ev.Spawned) -> None:
+        parent = self.nodes.get(event.parent, self.root)
+        self.add(parent, event.path, event.path[len(event.parent) :].lstrip("/"), event.kind, event.title)
+
+    def _decided(self, event: ev.Decided) -> None:
+        if event.what == "choice":
+            self.nodes[event.path].chosen = event.detail
+
+    def _node_finished(self, event: ev.NodeFinished) -> None:
+        node = self.nodes[event.path]
+        node.status, node.reason, node.error = event.status, event.reason, event.error
+        node.ended = event.at
+        if event.status is Status.SUCCEEDED:
+            node.value = event.value
+        if event.detail:
+            node.detail = event.detail
+        if event.usage:
+            above: NodeRun | None = node
+            while above is not None:
+                above.usage += event.usage
+                above = above.parent
+
+
+_FOLD: dict[type[ev.Lasting], Any] = {
+    ev.RunStarted: Run._run_started,
+    ev.RunFinished: Run._run_finished,
+    ev.NodeStarted: Run._node_started,
+    ev.NodeRetrying: Run._node_retrying,
+    ev.Spawned: Run._spawned,
+    ev.Decided: Run._decided,
+    ev.NodeFinished: Run._node_finished,
+}
+
+GLYPHS = {
+    Status.PENDING: "·",
+    Status.RUNNING: "▶",
+    Status.RETRYING: "↻",
+    Status.WAITING: "…",
+    Status.SUCCEEDED: "✓",
+    Status.FAILED: "✗",
+    Status.TIMED_OUT: "⧖",
+    Status.SKIPPED: "○",
+    Status.UPSTREAM_FAILED: "⊘",
+    Status.CANCELLED: "■",
+}
+"""One sign a status, so that no reader depends on colour."""
+
+_VERBS = {Status.SKIPPED: "was skipped", Status.CANCELLED: "was cancelled", Status.UPSTREAM_FAILED: "could not run"}
+
+
+def _line(node: NodeRun, depth: int) -> str:
+    facts = [str(node.status)]
+    if node.duration is not None and node.status in FINAL:
+        facts.append(f"{node.duration:.2f} s")
+    if node.attempt > 1:
+        facts.append(f"attempt {node.attempt}")
+    if node.usage.tokens:
+        facts.append(f"{node.usage.tokens} tokens")
+    if node.usage.cost is not None:
+        facts.append(f"${node.usage.cost:.4f}")
+    why = f": {node.reason}" if node.reason and node.status is not Status.SUCCEEDED else ""
+    return f"{'  ' * depth}{GLYPHS[node.status]} {node.name}  {', '.join(facts)}{why}"

@@ -1,0 +1,203 @@
+"""When a node runs: the rules of joins, choices and skips.
+
+Parents are the nodes named by parameters (data), `after` (order), `when`, and the choosers that target it (control).
+Graph inputs and constants are not parents. One edge per parent: required if any use is, tolerant if its parameter is
+an Outcome or the join is DONE. Once all are final (rule 0 as soon as its own parents are):
+
+0. A target of a choice that is not *live* → `skipped` (not chosen), whatever its other parents did. Live: a choice
+   took it, or a succeeded parent is, or lies below, another target that the same choice took; the chooser itself never
+   activates. So a node that is both a direct choice and the rejoin of the other branch runs either way. Several
+   choosers on one target: any of them (use `when` for both). A failed chooser makes its targets upstream_failed; a
+   skipped one takes nothing.
+   A *rejoin* of a choice (a node with a parent at or below the targets, itself no target) is skipped when none of
+   those parents succeeded and the choice ended (`fg.END`), was skipped, or took targets that produced nothing, unless
+   an independent parent (neither the chooser nor above it) succeeded. A label that maps to `[]` means "straight on":
+   the rejoin runs.
+1. A parent on a non-tolerant edge failed, timed out, was cancelled or is upstream_failed → `upstream_failed`. Failure
+   outranks skip.
+2. A skipped parent on a required, non-tolerant parameter → `skipped`.
+3. No edge tolerates, no choice took it, and none of its `needs` (default: all parents) succeeded → `skipped`.
+   `needs=("a", "b")` wants at least one of these; `needs=()` runs with Nones and defaults.
+4. `when` is false → `skipped`; `when` that raises → `failed` (ConditionError), never "false".
+5. Else it runs.
+
+Three readings that the text leaves open (docs/decisions/0004): a rejoin whose own branch *failed* is left to rule 1,
+for failure outranks skip; "straight on" counts as taking the rejoins in rule 3; and when the chooser was skipped
+inside the branch of another choice, that outer choice decides about the common rejoins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from .outcome import Reason, Status
+from .unit import Edge, PlanChoice, PlanNode, Rejoin, Target
+
+SUCCEEDED: Final = Status.SUCCEEDED
+SKIPPED: Final = Status.SKIPPED
+
+Verdict: TypeAlias = tuple[Status, Reason]
+
+
+@dataclass(slots=True)
+class Taken:
+    """What became of a choice. targets: None when it ended the branch, took nothing or failed."""
+
+    targets: tuple[int, ...] | None = None
+    detail: str = ""
+    ended: bool = False
+    skipped: bool = False
+    failed: Reason | None = None
+
+    @property
+    def straight_on(self) -> bool:
+        """Whether the label mapped to no target at all."""
+        return self.targets == ()
+
+
+class Rules:
+    """The rules over one set of statuses. Pure: reads what the scheduler knows, decides one node at a time."""
+
+    __slots__ = ("choices", "nodes", "status", "taken")
+
+    def __init__(
+        self,
+        nodes: Sequence[PlanNode],
+        choices: Sequence[PlanChoice],
+        status: list[Status],
+        taken: list[Taken | None],
+    ) -> None:
+        self.nodes = nodes
+        self.choices = choices
+        self.status = status
+        self.taken = taken
+
+    def early(self, index: int) -> tuple[bool, Verdict | None]:
+        """Rule 0 for a target, as soon as its own parents are final: (whether they are, verdict)."""
+        node = self.nodes[index]
+        for target in node.targeted:
+            if self.taken[target.choice] is None:
+                return False, None
+            if any(not self.status[parent].final for parent, _ in target.through):
+                return False, None
+        return True, self._not_live(index, node)
+
+    def verdict(self, index: int) -> Verdict | None:
+        """Rules 0 to 3, all parents being final: how the node ends without running, or None when it may run."""
+        node = self.nodes[index]
+        return (
+            self._not_live(index, node)
+            or self._dead_rejoin(node)
+            or self._upstream_failed(node.parents)
+            or self._parent_skipped(node)
+            or self._nothing_arrived(index, node)
+        )
+
+    def quorum(self, index: int) -> tuple[bool, Verdict | None]:
+        """The same for `Join.ANY` and `at_least`: (whether it can be said yet, verdict)."""
+        node = self.nodes[index]
+        status, wanted = self.status, node.join.quorum or 1
+        data = [edge.parent for edge in node.parents if edge.data]
+        others = tuple(edge for edge in node.parents if not edge.data)
+        if any(not status[edge.parent].final for edge in others) or any(
+            self.taken[t.choice] is None for t in node.targeted
+        ):
+            return False, None
+        verdict = self._not_live(index, node) or self._upstream_failed(others)
+        if verdict:
+            return True, verdict
+        succeeded = sum(status[parent] is SUCCEEDED for parent in data)
+        if succeeded >= wanted:
+            return True, None
+        open_ = sum(not status[parent].final for parent in data)
+        if succeeded + open_ >= wanted:
+            return False, None
+        detail = f"{wanted} of {len(data)} had to succeed"
+        failed = any(status[parent].bad for parent in data)
+        return True, (Status.UPSTREAM_FAILED if failed else SKIPPED, Reason("quorum", detail=detail))
+
+    # -- rule 0
+
+    def _not_live(self, index: int, node: PlanNode) -> Verdict | None:
+        if not node.targeted:
+            return None
+        for target in node.targeted:
+            state, chooser = self._state(target), self.choices[target.choice].chooser
+            if state.failed is not None:
+                return Status.UPSTREAM_FAILED, state.failed
+            if self.status[chooser].bad:
+                return Status.UPSTREAM_FAILED, self._failed(chooser)
+        if any(self._live(target, index) for target in node.targeted):
+            return None
+        first = node.targeted[0]
+        chooser = self.choices[first.choice].chooser
+        return SKIPPED, Reason("not_chosen", self.nodes[chooser].name, self._state(first).detail)
+
+    def _live(self, target: Target, index: int) -> bool:
+        state = self._state(target)
+        if not state.targets:
+            return False
+        if index in state.targets:
+            return True
+        return any(
+            self.status[parent] is SUCCEEDED and any(other in state.targets for other in others)
+            for parent, others in target.through
+        )
+
+    def _dead_rejoin(self, node: PlanNode) -> Verdict | None:
+        for rejoin in node.rejoins:
+            if self._dead(rejoin):
+                state = self.taken[rejoin.choice]
+                chooser = self.nodes[self.choices[rejoin.choice].chooser].name
+                return SKIPPED, Reason("choice_ended", chooser, state.detail if state else "")
+        return None
+
+    def _dead(self, rejoin: Rejoin) -> bool:
+        state = self.taken[rejoin.choice]
+        if state is None or state.straight_on or state.failed is not None:
+            return False
+        if state.skipped and self.choices[rejoin.choice].enclosed:
+            return False
+        if any(self.status[parent] is not SKIPPED for parent in rejoin.branch):
+            return False
+        return not any(self.status[parent] is SUCCEEDED for parent in rejoin.independent)
+
+    # -- rules 1 to 3
+
+    def _upstream_failed(self, edges: Sequence[Edge]) -> Verdict | None:
+        for edge in edges:
+            if not edge.tolerant and self.status[edge.parent].bad:
+                return Status.UPSTREAM_FAILED, self._failed(edge.parent)
+        return None
+
+    def _parent_skipped(self, node: PlanNode) -> Verdict | None:
+        for edge in node.parents:
+            if edge.required and not edge.tolerant and self.status[edge.parent] is SKIPPED:
+                return SKIPPED, Reason("parent_skipped", self.nodes[edge.parent].name)
+        return None
+
+    def _nothing_arrived(self, index: int, node: PlanNode) -> Verdict | None:
+        needs = tuple(edge.parent for edge in node.parents) if node.needs is None else node.needs
+        if not needs or any(self.status[parent] is SUCCEEDED for parent in needs):
+            return None
+        if any(edge.tolerant for edge in node.parents) or self._taken_by_choice(index, node):
+            return None
+        names = ", ".join(f"'{self.nodes[parent].name}'" for parent in needs)
+        return SKIPPED, Reason("parents_skipped", self.nodes[needs[0]].name, names)
+
+    def _taken_by_choice(self, index: int, node: PlanNode) -> bool:
+        if any(index in (self._state(target).targets or ()) for target in node.targeted):
+            return True
+        states = [self.taken[rejoin.choice] for rejoin in node.rejoins]
+        return any(state is not None and state.straight_on for state in states)
+
+    def _failed(self, parent: int) -> Reason:
+        words = {Status.TIMED_OUT: "timed out", Status.CANCELLED: "was cancelled", Status.FAILED: "failed"}
+        return Reason("parent_failed", self.nodes[parent].name, words.get(self.status[parent], "could not run"))
+
+    def _state(self, target: Target) -> Taken:
+        state = self.taken[target.choice]
+        assert state is not None, "rule 0 is asked only when its choices are made"
+        return state

@@ -1,0 +1,376 @@
+"""The scheduler: a pure state machine that decides what runs, when, and how everything ended.
+
+Commands come out, events go in. It has no clock, does no I/O, starts no task, draws no random number and never
+iterates over a set: the same events in the same order always give the same commands, so that the same code decides
+in a live run, on resume and on a distributed engine. It never calls what a user wrote: it asks (`Ask`), the driver
+evaluates, and the answer is an event.
+
+One schedule serves one scope: the nodes of a graph, or the children that a running node spawns one by one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, NamedTuple, TypeAlias
+
+from .errors import InternalError
+from .outcome import Reason, Status
+from .rules import Rules, Taken
+from .unit import PlanChoice, PlanNode
+
+PENDING: Final = Status.PENDING
+RUNNING: Final = Status.RUNNING
+RETRYING: Final = Status.RETRYING
+SUCCEEDED: Final = Status.SUCCEEDED
+SKIPPED: Final = Status.SKIPPED
+
+# -- commands
+
+
+class Start(NamedTuple):
+    """Run an attempt (1-based) of a node; answer with `Ended`."""
+
+    node: int
+    attempt: int
+
+
+class Question(Enum):
+    """What the driver is asked to evaluate."""
+
+    WHEN = "when"  # a node's condition; answer: bool
+    CHOICE = "choice"  # which case a choice takes; subject: the choice; answer: number of the case
+    RETRY = "retry"  # whether a failed attempt is worth another; answer: seconds to wait, or None
+
+
+class Ask(NamedTuple):
+    """Evaluate something a user wrote; answer with `Answered`."""
+
+    question: Question
+    node: int
+    subject: int = 0
+
+
+class Sleep(NamedTuple):
+    """Wait so many seconds before the next attempt; answer with `Woke`."""
+
+    node: int
+    delay: float
+
+
+class FallBack(NamedTuple):
+    """Run the fallback of a node whose last attempt failed; answer with `Ended`."""
+
+    node: int
+
+
+class Settle(NamedTuple):
+    """A fact, to be recorded: the node is final. Nothing is to be answered."""
+
+    node: int
+    status: Status
+    reason: Reason | None
+
+
+class Decide(NamedTuple):
+    """A fact, to be recorded: a choice took these targets, or a condition was true."""
+
+    node: int
+    what: str
+    detail: str
+    taken: tuple[int, ...]
+
+
+Work: TypeAlias = Start | Ask | Sleep | FallBack
+Command: TypeAlias = Work | Settle | Decide
+
+# -- events
+
+
+class Ended(NamedTuple):
+    """An attempt, or a fallback, ended."""
+
+    node: int
+    status: Status
+    reason: Reason | None = None
+
+
+class Answered(NamedTuple):
+    """The answer to an `Ask`. error: it could not be had, for this reason."""
+
+    ask: Ask
+    answer: bool | int | float | None
+    detail: str = ""
+    error: Reason | None = None
+
+
+class Woke(NamedTuple):
+    """A `Sleep` is over."""
+
+    node: int
+
+
+class Stopped(NamedTuple):
+    """Nothing of the scope runs any more, by somebody's will: what is not final ends cancelled."""
+
+    detail: str
+
+
+Event: TypeAlias = Ended | Answered | Woke | Stopped
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a scope ended. unhandled: the nodes whose failure nothing handled, in order."""
+
+    status: Status
+    unhandled: tuple[int, ...] = ()
+
+
+class Schedule:
+    """The state of one scope. Verbs: `start`, `feed`, `spawn`, `verdict`."""
+
+    __slots__ = (
+        "_attempt",
+        "_eager",
+        "_failures",
+        "_nodes",
+        "_open",
+        "_out",
+        "_rules",
+        "_settled",
+        "_troubled",
+        "_waiting",
+        "choices",
+        "statuses",
+        "taken",
+    )
+
+    def __init__(self, nodes: tuple[PlanNode, ...] = (), choices: tuple[PlanChoice, ...] = ()) -> None:
+        self.choices = choices
+        self.statuses: list[Status] = [PENDING] * len(nodes)
+        self.taken: list[Taken | None] = [None] * len(choices)
+        self._nodes = list(nodes)
+        self._rules = Rules(self._nodes, choices, self.statuses, self.taken)
+        self._attempt = [0] * len(nodes)
+        self._waiting = [len(node.parents) + len(node.targeted) for node in nodes]
+        self._eager = [bool(node.targeted) or node.join.quorum is not None for node in nodes]
+        self._troubled = [False] * len(nodes)  # some parent ended otherwise than by success
+        self._failures: dict[int, Ended] = {}  # last failures that a retry or a fallback may yet mend
+        self._settled: deque[int] = deque()  # final, but its readers have not heard yet
+        self._open = len(nodes)
+        self._out: list[Command] = []
+
+    @property
+    def done(self) -> bool:
+        """Whether every node is final."""
+        return self._open == 0
+
+    def attempt(self, node: int) -> int:
+        """The number of the node's last attempt; 0 when it never ran."""
+        return self._attempt[node]
+
+    def start(self) -> list[Command]:
+        """Begin: what has no parents runs."""
+        for index, node in enumerate(self._nodes):
+            if not node.parents:
+                self._admit(index)
+        return self._flush()
+
+    def spawn(self, name: str, attempts: int = 1) -> tuple[int, list[Command]]:
+        """Add a node without parents and start it: its number, and what to do."""
+        index = len(self._nodes)
+        self._nodes.append(PlanNode(name, attempts=attempts))
+        self.statuses.append(PENDING)
+        self._attempt.append(0)
+        self._waiting.append(0)
+        self._eager.append(False)
+        self._troubled.append(False)
+        self._open += 1
+        self._admit(index)
+        return index, self._flush()
+
+    def feed(self, event: Event) -> list[Command]:
+        """Take an event in and say what is to be done, and what is decided, because of it."""
+        if type(event) is Ended:
+            if not self.statuses[event.node].final:  # a late answer changes nothing
+                self._ended(event)
+        elif type(event) is Answered:
+            self._answered(event)
+        elif type(event) is Woke:
+            if self.statuses[event.node] is RETRYING:
+                self._try(event.node)
+        elif type(event) is Stopped:
+            self._stop(event.detail)
+        self._spread()
+        return self._flush()
+
+    def verdict(self) -> Verdict:
+        """How the scope ended. Raises InternalError when work is left that nothing would ever do."""
+        if not self.done:
+            left = [node.name for node, status in zip(self._nodes, self.statuses, strict=True) if not status.final]
+            raise InternalError(f"the run stalled: {', '.join(left[:5])} will never run")
+        unhandled = tuple(index for index in range(len(self._nodes)) if self._unhandled(index))
+        return Verdict(Status.FAILED if unhandled else SUCCEEDED, unhandled)
+
+    # -- one node
+
+    def _admit(self, index: int) -> None:
+        """Every rule that needs no asking is passed: ask for the condition, or run."""
+        if self._nodes[index].conditional:
+            self.statuses[index] = RUNNING
+            self._out.append(Ask(Question.WHEN, index))
+        else:
+            self._try(index)
+
+    def _try(self, index: int) -> None:
+        self.statuses[index] = RUNNING
+        self._attempt[index] += 1
+        self._out.append(Start(index, self._attempt[index]))
+
+    def _ended(self, event: Ended) -> None:
+        index, status, reason = event
+        failure = self._failures.pop(index, None)
+        if failure is not None:  # it was the fallback that ended
+            self._settle(index, *((status, None) if status is SUCCEEDED else failure[1:]))
+        elif status is SUCCEEDED or status is SKIPPED:
+            self._settle(index, status, reason)
+        elif status is not Status.CANCELLED and self._attempt[index] < self._nodes[index].attempts:
+            self.statuses[index] = RETRYING
+            self._failures[index] = event
+            self._out.append(Ask(Question.RETRY, index, self._attempt[index]))
+        else:
+            self._give_up(event)
+
+    def _give_up(self, event: Ended) -> None:
+        """The last attempt has failed: fall back, or fail."""
+        index, status, reason = event
+        if self._nodes[index].fallback and status is not Status.CANCELLED:
+            self._failures[index] = event
+            self._out.append(FallBack(index))
+        else:
+            self._settle(index, status, reason)
+
+    def _answered(self, event: Answered) -> None:
+        question, index, subject = event.ask
+        if question is Question.CHOICE:
+            self._chosen(subject, event)
+        elif self.statuses[index].final:
+            return
+        elif question is Question.RETRY:
+            failure = self._failures.pop(index)
+            if event.answer is None:
+                self._give_up(failure)
+            elif event.answer == 0:
+                self._try(index)
+            else:
+                self._out.append(Sleep(index, float(event.answer)))
+        elif event.error is not None:
+            self._settle(index, Status.FAILED, event.error)
+        elif event.answer:
+            self._out.append(Decide(index, "when", event.detail, ()))
+            self._try(index)
+        else:
+            self._settle(index, SKIPPED, Reason("condition", detail=event.detail))
+
+    def _settle(self, index: int, status: Status, reason: Reason | None) -> None:
+        self.statuses[index] = status
+        self._open -= 1
+        self._out.append(Settle(index, status, reason))
+        self._settled.append(index)
+
+    def _stop(self, detail: str) -> None:
+        for index, status in enumerate(self.statuses):
+            if not status.final:
+                self._settle(index, Status.CANCELLED, Reason("cancelled", detail=detail))
+        self._settled.clear()
+
+    # -- what follows from it
+
+    def _spread(self) -> None:
+        """Tell readers that a parent is final, and theirs when that settles them, without recursion."""
+        while self._settled:
+            index = self._settled.popleft()
+            node, fine = self._nodes[index], self.statuses[index] is SUCCEEDED
+            for choice in node.chooses:
+                if fine:
+                    self._out.append(Ask(Question.CHOICE, index, choice))
+                else:
+                    skipped = self.statuses[index] is SKIPPED
+                    self._decided(choice, Taken(detail="it was skipped" if skipped else "it failed", skipped=skipped))
+            for child in node.children:
+                if not fine:
+                    self._troubled[child] = True
+                self._heard(child)
+
+    def _heard(self, child: int) -> None:
+        """One of the things that a node waits for is there."""
+        self._waiting[child] -= 1
+        if self.statuses[child] is not PENDING:
+            return
+        if self._eager[child]:
+            self._look_early(child)
+        elif not self._waiting[child]:
+            self._judge(child, self._rules.verdict(child) if self._troubled[child] else None)
+
+    def _look_early(self, index: int) -> None:
+        """A target, or a join with a quorum: it may be settled before all its parents are final."""
+        if self._nodes[index].join.quorum is not None:
+            known, verdict = self._rules.quorum(index)
+        else:
+            known, verdict = self._rules.early(index)
+            if known and verdict is None and not self._waiting[index]:
+                verdict = self._rules.verdict(index)
+            elif verdict is None:
+                known = False
+        if known:
+            self._judge(index, verdict)
+
+    def _judge(self, index: int, verdict: tuple[Status, Reason] | None) -> None:
+        if verdict is None:
+            self._admit(index)
+        else:
+            self._settle(index, *verdict)
+
+    def _chosen(self, number: int, event: Answered) -> None:
+        choice = self.choices[number]
+        if event.error is not None:
+            self._decided(number, Taken(detail=event.detail, failed=event.error))
+            return
+        assert event.answer is not None, "a choice is answered with the number of a case"
+        targets = choice.cases[int(event.answer)]
+        self._out.append(Decide(choice.chooser, "choice", event.detail, targets or ()))
+        self._decided(number, Taken(targets=targets, detail=event.detail))
+
+    def _decided(self, number: int, taken: Taken) -> None:
+        self.taken[number] = taken
+        for target in self.choices[number].targets:
+            self._heard(target)
+
+    # -- how it all ended
+
+    def _unhandled(self, index: int) -> bool:
+        """Whether a node failed by itself, or its choice did, and nothing below takes care of it."""
+        for choice in self._nodes[index].chooses:
+            taken = self.taken[choice]
+            if taken is not None and taken.failed is not None:
+                return True
+        if self.statuses[index] not in (Status.FAILED, Status.TIMED_OUT, Status.CANCELLED):
+            return False
+        children = self._nodes[index].children
+        if any(self._reached_quorum(child, index) for child in children):
+            return False
+        return not children or not all(self._tolerates(child, index) for child in children)
+
+    def _tolerates(self, child: int, parent: int) -> bool:
+        return any(edge.parent == parent and edge.tolerant for edge in self._nodes[child].parents)
+
+    def _reached_quorum(self, child: int, parent: int) -> bool:
+        node = self._nodes[child]
+        feeds = any(edge.parent == parent and edge.data for edge in node.parents)
+        return node.join.quorum is not None and feeds and self._attempt[child] > 0
+
+    def _flush(self) -> list[Command]:
+        out, self._out = self._out, []
+        return out

@@ -1,0 +1,124 @@
+"""Specs: a graph as plain data, for drawings and records. Nothing in it can be called; it goes to JSON as it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from .entry import Entry
+from .graph import Graph
+from .handle import Ref
+from .outcome import MISSING
+from .plan import Plan, plan_of
+from .policy import Join
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """A node. kind: "input", "function", "agent", "map", "loop", "graph", …; inner: the graph that it runs, if any.
+
+    notes: short texts on how it is tried ("3 attempts", "30 s", "falls back").
+    """
+
+    name: str
+    kind: str
+    title: str = ""
+    notes: tuple[str, ...] = ()
+    inner: GraphSpec | None = None
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeSpec:
+    """An edge. kind: "data" (a parameter reads it), "order" (`after`, conditions) or "choice" (source is the chooser).
+
+    label: the case of a choice, or the condition of the target; optional: the target runs without it, too.
+    """
+
+    source: str
+    target: str
+    kind: Literal["data", "order", "choice"] = "data"
+    label: str = ""
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSpec:
+    """A graph as data. conditions: node → text of its `when`."""
+
+    name: str
+    title: str = ""
+    nodes: tuple[NodeSpec, ...] = ()
+    edges: tuple[EdgeSpec, ...] = ()
+    conditions: dict[str, str] = field(default_factory=dict)
+
+    def node(self, name: str) -> NodeSpec | None:
+        """The node of that name."""
+        return next((node for node in self.nodes if node.name == name), None)
+
+    @property
+    def digest(self) -> str:
+        """A hash of the content, equal for equal graphs."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+
+def spec_of(thing: Any) -> GraphSpec | None:
+    """The spec of a graph, or of the graph inside a node (a map of graphs, a loop); None when there is none."""
+    while thing is not None and not isinstance(thing, Graph):
+        thing = getattr(thing, "inner", None)
+    return None if thing is None else _spec(plan_of(thing))
+
+
+def _spec(plan: Plan) -> GraphSpec:
+    graph = plan.graph
+    inputs = [NodeSpec(i.name, "input", i.title, _input_notes(i.default)) for i in graph.inputs.values()]
+    nodes = [_node(plan, index, entry) for index, entry in enumerate(plan.entries)]
+    edges: dict[EdgeSpec, None] = {}
+    for index, entry in enumerate(plan.entries):
+        for edge in _edges(plan, index, entry):
+            edges[edge] = None
+    for choice in graph.choices:
+        cases = [*choice.cases, *([("otherwise", choice.default)] if choice.default is not MISSING else [])]
+        for label, targets in cases:
+            for target in targets or ():
+                text = label if label == "otherwise" else repr(label) if not isinstance(label, str) else label
+                edges[EdgeSpec(choice.on.name, target, "choice", text)] = None
+    conditions = {entry.name: entry.when.text for entry in plan.entries if entry.when}
+    return GraphSpec(graph.name, graph.title, (*inputs, *nodes), tuple(edges), conditions)
+
+
+def _node(plan: Plan, index: int, entry: Entry) -> NodeSpec:
+    policy, notes = plan.policies[index], []
+    if policy.attempts > 1:
+        notes.append(f"{policy.attempts} attempts")
+    if policy.limit is not None:
+        notes.append(f"{policy.limit:g} s")
+    if entry.fallback is not MISSING:
+        notes.append("falls back")
+    if entry.join != Join.ALL:
+        notes.append(f"join: {entry.join}")
+    inner = spec_of(entry.node)
+    return NodeSpec(entry.name, entry.node.kind, entry.title, tuple(notes), inner, entry.version)
+
+
+def _edges(plan: Plan, index: int, entry: Entry) -> list[EdgeSpec]:
+    found = []
+    condition = plan.conditions[index]
+    for source in plan.bindings[index].sources:
+        optional = source.parameter.kind != "required"
+        found += [EdgeSpec(_name(ref), entry.name, "data", "", optional) for _, ref in source.refs]
+    read = {edge.source for edge in found}
+    for source in condition.sources if condition else ():
+        found += [EdgeSpec(_name(ref), entry.name, "order") for _, ref in source.refs if _name(ref) not in read]
+    found += [EdgeSpec(name, entry.name, "order") for name in entry.after if name not in read]
+    return found
+
+
+def _name(ref: Ref) -> str:
+    return ref.name
+
+
+def _input_notes(default: Any) -> tuple[str, ...]:
+    return () if default is MISSING else ("has a default",)

@@ -1,0 +1,128 @@
+"""Worker threads for synchronous nodes and tools.
+
+They are daemon threads of our own: a call that is abandoned (timed out, cancelled) goes on by itself, its late value
+is thrown away, and it never keeps the process alive, as the event loop's own worker threads would.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextvars import copy_context
+from queue import Empty, SimpleQueue
+from typing import Any, Final, TypeVar
+
+import anyio
+
+T = TypeVar("T")
+
+IDLE_SECONDS: Final = 10.0
+"""How long a thread without work stays."""
+
+
+class Pool:
+    """At most `size` calls at a time, each on a thread of its own; further ones wait, and can be cancelled."""
+
+    def __init__(self, size: int = 64) -> None:
+        if size < 1:
+            raise ValueError(f"a thread pool needs a size of at least 1, not {size!r}")
+        self._limiter = anyio.CapacityLimiter(size)
+
+    async def run(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+        """Call `function` on a thread, in a copy of the caller's contextvars, and give back what it returns.
+
+        Cancelling the caller abandons the thread at once. Raises what the function raises.
+        """
+        async with self._limiter:
+            call = _Call(_context_bound(function, args, kwargs))
+            _assign(call)
+            await call.done.wait()
+            value: T = call.result()
+            return value
+
+
+def _context_bound(function: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], T]:
+    context = copy_context()
+    return lambda: context.run(function, *args, **kwargs)
+
+
+class _Call:
+    """One call on its way through a thread."""
+
+    __slots__ = ("_body", "_error", "_value", "_wake", "done")
+
+    def __init__(self, body: Callable[[], Any]) -> None:
+        self._body = body
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self._wake = _waker()
+        self.done = anyio.Event()
+
+    def perform(self) -> None:
+        try:
+            self._value = self._body()
+        except BaseException as error:
+            self._error = error
+        try:
+            self._wake(self.done.set)
+        except RuntimeError:
+            return  # the loop has gone: nobody waits for this any more
+
+    def result(self) -> Any:
+        if self._error is not None:
+            try:
+                raise self._error
+            finally:
+                self._error = None  # or the traceback keeps this frame, and so itself, alive
+        return self._value
+
+
+def _waker() -> Callable[[Callable[[], object]], object]:
+    """How a thread gets a callable run on the event loop we are in."""
+    if (trio := sys.modules.get("trio")) is not None:
+        try:
+            wake: Callable[[Callable[[], object]], object] = trio.lowlevel.current_trio_token().run_sync_soon
+        except RuntimeError:
+            pass
+        else:
+            return wake
+    return asyncio.get_running_loop().call_soon_threadsafe
+
+
+class _Worker:
+    __slots__ = ("_calls",)
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[_Call] = SimpleQueue()
+        threading.Thread(target=self._loop, name="flowgraph-worker", daemon=True).start()
+
+    def take(self, call: _Call) -> None:
+        self._calls.put(call)
+
+    def _loop(self) -> None:
+        while True:
+            try:
+                call = self._calls.get(timeout=IDLE_SECONDS)
+            except Empty:
+                try:
+                    _idle.remove(self)
+                except ValueError:
+                    continue  # somebody has just taken us: the call is on its way
+                return
+            call.perform()
+            del call
+            _idle.append(self)
+
+
+_idle: deque[_Worker] = deque()
+
+
+def _assign(call: _Call) -> None:
+    try:
+        worker = _idle.pop()
+    except IndexError:
+        worker = _Worker()
+    worker.take(call)

@@ -59,7 +59,7 @@ class Graph:
         return Handle(Ref(name))
 
     @overload
-    def node(self, function: Callable[P, Coroutine[Any, Any, T]], /) -> AsyncNodeFn[P, T]: ...
+    def node(self, function: Callable[P, Coroutine[Any, Any, T]], /) -> AsyncNodeFn[P, T]: ...  # type: ignore[overload-overlap]  # a coroutine is a T, too
     @overload
     def node(self, function: Callable[P, T], /) -> NodeFn[P, T]: ...
     @overload
@@ -244,7 +244,7 @@ class _Decorator:
         self._graph, self._name, self._inline, self._options = graph, name, inline, options
 
     @overload
-    def __call__(self, function: Callable[P, Coroutine[Any, Any, T]], /) -> AsyncNodeFn[P, T]: ...
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, T]], /) -> AsyncNodeFn[P, T]: ...  # type: ignore[overload-overlap]  # a coroutine is a T, too
     @overload
     def __call__(self, function: Callable[P, T], /) -> NodeFn[P, T]: ...
     def __call__(self, function: Callable[..., Any], /) -> Any:

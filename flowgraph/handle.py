@@ -80,10 +80,9 @@ Name: TypeAlias = str | Handle[Any]
 
 
 def ref_of(name: Name) -> Ref:
+    """The reference behind a handle, or a text such as "draft" or "draft.title"."""
     if isinstance(name, Handle):
         return name.ref
-    if isinstance(name, Ref):
-        return name
     if not isinstance(name, str):
         raise TypeError(f"a node or input is given by name or handle, not by {name!r}")
     first, *keys = name.split(".")
@@ -91,12 +90,14 @@ def ref_of(name: Name) -> Ref:
 
 
 def refs_of(names: Name | Sequence[Name]) -> Ref | tuple[Ref, ...]:
-    if isinstance(names, list | tuple):
-        return tuple(ref_of(name) for name in names)
-    return ref_of(names)  # type: ignore[arg-type]  # str is a Sequence of str to the checker
+    """One reference, or several for a list."""
+    if isinstance(names, str | Handle):
+        return ref_of(names)
+    return tuple(ref_of(name) for name in names)
 
 
 def names_of(names: Name | Iterable[Name]) -> tuple[str, ...]:
+    """The names of one node or several."""
     if isinstance(names, str | Handle):
         names = (names,)
     return tuple(ref_of(name).name for name in names)

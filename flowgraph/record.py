@@ -109,7 +109,7 @@ class Run:
     @overload
     def __getitem__(self, node: str) -> Any: ...
     def __getitem__(self, node: str | Handle[Any]) -> Any:
-        """The output of a node (by name, handle or path). Raises NoOutput with the reason, KeyError for no such node."""
+        """The output of a node (by name, handle or path). Raises NoOutput with the reason, KeyError when unknown."""
         return self._value(node.ref if isinstance(node, Handle) else Ref(node))
 
     def __contains__(self, node: object) -> bool:
@@ -138,7 +138,7 @@ class Run:
 
     def explain(self, node: str | Handle[Any]) -> str:
         """Why a node ended as it did: the chain of causes, in words, one line each."""
-        found = self._node(node.name if isinstance(node, Handle) else node)
+        found: NodeRun | None = self._node(node.name if isinstance(node, Handle) else node)
         lines, seen = [], set[str]()
         while found is not None and found.path not in seen:
             seen.add(found.path)

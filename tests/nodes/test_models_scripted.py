@@ -74,9 +74,7 @@ async def test_functions_of_the_request_sync_and_async() -> None:
 async def test_usage_finish_reason_and_whole_responses() -> None:
     usage = Usage(input_tokens=10, output_tokens=5, cost=0.25)
     ready = Response(message=AssistantMessage("ready"), usage=Usage(), model="other")
-    model = ScriptedModel(
-        [Reply(text="cut", finish_reason="length", usage=usage), ready, AssistantMessage("m")]
-    )
+    model = ScriptedModel([Reply(text="cut", finish_reason="length", usage=usage), ready, AssistantMessage("m")])
     first = await model.complete(ask())
     assert first.cut_off
     assert first.usage == Usage(input_tokens=10, output_tokens=5, cost=0.25, model_calls=1)
@@ -86,9 +84,7 @@ async def test_usage_finish_reason_and_whole_responses() -> None:
 
 async def test_streams_in_pieces_that_add_up() -> None:
     text, thought = "A text of more than eight letters.", "Thinking it over."
-    model = ScriptedModel(
-        [Reply(text=text, reasoning=thought, calls=[call("add", number=12345), call("now")])]
-    )
+    model = ScriptedModel([Reply(text=text, reasoning=thought, calls=[call("add", number=12345), call("now")])])
     deltas: list[Delta] = []
 
     async def listen(delta: Delta) -> None:

@@ -43,14 +43,7 @@ class Reply:
 
 
 Answer: TypeAlias = (
-    str
-    | ToolCall
-    | Sequence[ToolCall]
-    | AssistantMessage
-    | Reply
-    | Response
-    | BaseException
-    | type[BaseException]
+    str | ToolCall | Sequence[ToolCall] | AssistantMessage | Reply | Response | BaseException | type[BaseException]
 )
 """What a script may answer: text, calls, a whole message or response, or an error to raise."""
 
@@ -96,9 +89,7 @@ class ScriptedModel:
         number = len(self.requests)
         await anyio.lowlevel.checkpoint()
         answer = await self._next(request, number)
-        if isinstance(answer, BaseException) or (
-            isinstance(answer, type) and issubclass(answer, BaseException)
-        ):
+        if isinstance(answer, BaseException) or (isinstance(answer, type) and issubclass(answer, BaseException)):
             raise answer
         response = self._response(answer, number)
         if on_delta is not None:
@@ -179,9 +170,7 @@ class Scripted:
         Raises:
             ScriptError: no key fits the path, or its script has ended.
         """
-        for key in sorted(
-            self.models, key=lambda key: (key.count("/"), "*" not in key, len(key)), reverse=True
-        ):
+        for key in sorted(self.models, key=lambda key: (key.count("/"), "*" not in key, len(key)), reverse=True):
             if _covers(key, request.path):
                 return await self.models[key].complete(request, on_delta)
         known = ", ".join(map(repr, self.models)) or "none"

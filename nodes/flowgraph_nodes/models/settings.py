@@ -53,9 +53,7 @@ class ModelSettings:
             if wrong:
                 raise ModelConfigError(f"ModelSettings({name}={getattr(self, name)!r}) is out of range")
         if clash := sorted(_RESERVED & self.extra.keys()):
-            raise ModelConfigError(
-                f"ModelSettings.extra may not hold {', '.join(clash)}: it has a place of its own"
-            )
+            raise ModelConfigError(f"ModelSettings.extra may not hold {', '.join(clash)}: it has a place of its own")
 
     def over(self, lower: ModelSettings | None) -> ModelSettings:
         """These settings, with `lower` where they are unset; `extra` is merged by key."""

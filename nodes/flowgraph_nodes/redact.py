@@ -1,0 +1,31 @@
+"""Taking what looks like a secret out of texts that leave the process, such as error messages."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_MASK: Final = "***"
+_PATTERNS: Final = (
+    (re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{8,}", re.IGNORECASE), rf"\1 {_MASK}"),
+    (re.compile(r"\b(sk|pk|rk|xox[abp]|gh[pousr]|AIza|AKIA)[-_]?[\w*-]{16,}"), _MASK),
+    (re.compile(r"(\w+://)[^\s/@:]*:[^\s/@]*@"), rf"\1{_MASK}@"),
+    (
+        re.compile(
+            r"((?:api[_-]?key|access[_-]?key|token|secret|password|passwd|authorization)['\"]?\s*[:=]\s*['\"]?)"
+            r"(?!\*\*\*|bearer |basic )[^\s'\",;&)}\]]+",
+            re.IGNORECASE,
+        ),
+        rf"\1{_MASK}",
+    ),
+)
+
+
+def redacted(text: str, *secrets: str | None, limit: int = 2_000) -> str:
+    """The text without the given secrets and what looks like one, cut at `limit` characters."""
+    for secret in secrets:
+        if secret:
+            text = text.replace(secret, _MASK)
+    for pattern, mask in _PATTERNS:
+        text = pattern.sub(mask, text)
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit} characters left out)"

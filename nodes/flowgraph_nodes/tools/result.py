@@ -1,0 +1,101 @@
+"""What came of a tool call: text for the model, the raw value for code, and what it means for the agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from flowgraph_nodes.messages import ToolCall, ToolMessage
+from flowgraph_nodes.redact import redacted
+from flowgraph_nodes.tools.text import to_text
+
+UNKNOWN_TOOL: Final = "UnknownTool"
+BAD_ARGUMENTS: Final = "BadArguments"
+TIMEOUT: Final = "Timeout"
+CANCELLED: Final = "Cancelled"
+FAILED: Final = "Failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Returned by a tool to end the agent's run: the call succeeded, `payload` is the outcome."""
+
+    payload: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """Returned by a tool to say that it failed, in words for the model; the agent goes on."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a call has no value. kind: one of the constants of this module, or the exception's class name."""
+
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The one result of a call.
+
+    text: what the model reads. value: what the tool returned, as it is; None when it failed.
+    failure: set when it failed. stop: set when the tool asked the agent to stop.
+    """
+
+    call: ToolCall
+    text: str
+    value: Any = None
+    failure: Failure | None = None
+    stop: Stop | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the tool ran and did not fail."""
+        return self.failure is None
+
+    @property
+    def message(self) -> ToolMessage:
+        """The result as it stands in the transcript."""
+        return ToolMessage(self.call.id, self.text, self.call.name)
+
+
+def returned(call: ToolCall, value: Any) -> ToolResult:
+    """The result of a tool that returned `value`."""
+    if isinstance(value, Fail):
+        return failed(call, FAILED, value.message)
+    if isinstance(value, Stop):
+        return ToolResult(call, to_text(value.payload), value.payload, stop=value)
+    return ToolResult(call, to_text(value), value)
+
+
+def failed(call: ToolCall, kind: str, message: str) -> ToolResult:
+    """An error result; secrets are taken out of the message."""
+    message = redacted(to_text(message))
+    return ToolResult(call, f"Error ({kind}): {message}", failure=Failure(kind, message))
+
+
+def raised(call: ToolCall, error: BaseException) -> ToolResult:
+    """The error result of a tool that raised: the error's kind and message, without its stack."""
+    leaves = list(_leaves(error))
+    if leaves == [error]:
+        kind = type(error).__name__
+        return failed(call, kind, to_text(error).removeprefix(f"{kind}: ") or "no message")
+    return failed(call, type(error).__name__, "; ".join(map(to_text, leaves)))
+
+
+def cancelled(call: ToolCall) -> ToolResult:
+    """The result of a call that was cancelled before it ended: for the transcript of a stopped run."""
+    return failed(call, CANCELLED, "the call was cancelled before it ended")
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from dataclasses import dataclass
@@ -50,9 +51,10 @@ class Call(Generic[T]):
 class Host(Protocol):
     """What a context stands on: one node run of a running graph."""
 
-    path: str
     attempt: int
 
+    @property
+    def path(self) -> str: ...
     @property
     def run_id(self) -> str: ...
     @property
@@ -71,6 +73,7 @@ class Host(Protocol):
     ) -> Call[Outcome[Any]]: ...
     async def gather(self, calls: tuple[Call[Any], ...], limit: int | None) -> list[Any]: ...
     async def run_graph(self, graph: Any, inputs: dict[str, Any]) -> Any: ...
+    async def in_thread(self, function: Callable[[], Any]) -> Any: ...
     def emit(self, kind: str, data: Any) -> None: ...
     def log(self, message: str, fields: dict[str, Any]) -> None: ...
     def charge(self, usage: Usage) -> None: ...
@@ -188,6 +191,14 @@ class Context(Generic[D]):
         Waits for all of them; if any failed, the first error in order is raised then, with the others as its notes.
         """
         return await self._host.gather(calls, max_concurrency)
+
+    async def in_thread(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+        """Call a blocking function on a worker thread of the run, where it holds up nobody.
+
+        When this node run is cancelled or times out, the call is abandoned at once and its late value thrown away.
+        """
+        value: T = await self._host.in_thread(functools.partial(function, *args, **kwargs))
+        return value
 
     def emit(self, kind: str, data: Any = None) -> None:
         """Tell whoever listens to the run. Not kept: see `flowgraph.events`."""

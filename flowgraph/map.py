@@ -95,7 +95,7 @@ class MapNode:
             error = first.error or RuntimeError(str(first.reason))
             error.add_note(f"item {first.path} of {len(outcomes)}; {len(others)} other items failed too")
             raise error
-        return [outcome.value for outcome in outcomes if outcome.ok]
+        return [outcome.unwrap() for outcome in outcomes if outcome.ok]
 
 
 def _items(name: str, value: Any) -> list[Any]:

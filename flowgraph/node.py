@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, get_args, get
 
 from .errors import InputError
 from .outcome import MISSING, MaybeMarker, Outcome
-from .threads import Pool
 
 if TYPE_CHECKING:
     from .context import Context
@@ -77,9 +76,6 @@ def as_node(thing: Any, *, inline: bool = False) -> Node:
     raise TypeError(f"{thing!r} cannot be a node: give a function, an agent, a flow or a graph")
 
 
-_threads = Pool()
-
-
 class FunctionNode:
     """A function as a node. Async ones run on the loop, sync ones on a worker thread (`inline=True`: on the loop)."""
 
@@ -104,7 +100,7 @@ class FunctionNode:
         if self.inline:
             value = self.function(**inputs)
         else:
-            value = await _threads.run(self.function, **inputs)
+            value = await ctx.in_thread(self.function, **inputs)
         return await value if isinstance(value, Awaitable) else value
 
     def __repr__(self) -> str:

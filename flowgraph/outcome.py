@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Annotated, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
-from .errors import NoOutput
+from .errors import Break, NoOutput
 
 T = TypeVar("T")
 
@@ -153,8 +153,8 @@ class Outcome(Generic[T]):
         return self.status is Status.SUCCEEDED
 
     def unwrap(self) -> T:
-        """The output. Raises the error that the node ended with, or NoOutput with the reason."""
-        if self.status is Status.SUCCEEDED:
+        """The output. Raises the error that the node ended with (or its `Break`), or NoOutput with the reason."""
+        if self.status is Status.SUCCEEDED and not isinstance(self.error, Break):
             return self.value  # type: ignore[return-value]  # T may include None
         if self.error is not None:
             raise self.error

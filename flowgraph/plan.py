@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from .entry import Choice, Entry
 from .errors import Problem
+from .fits import Check, check_for
 from .graph import Graph
 from .handle import Ref
 from .map import MapNode
@@ -22,33 +23,10 @@ from .outcome import MISSING
 from .policy import Join, Policy
 from .regions import Regions
 from .unit import Edge, PlanChoice, PlanNode
+from .wiring import Binding, Checks, Source, input_checks
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a parameter's value comes from: one reference, or several for a list. index < 0: a graph input."""
-
-    parameter: Parameter
-    refs: tuple[tuple[int, Ref], ...]
-    listed: bool = False
-
-
-@dataclass(slots=True)
-class Binding:
-    """How a node's parameters, or those of its condition, get their values."""
-
-    constants: dict[str, Any] = field(default_factory=dict)
-    sources: list[Source] = field(default_factory=list)
-
-    def reads(self) -> Iterator[tuple[Parameter, int]]:
-        """Each parameter with each node that it reads."""
-        for source in self.sources:
-            for index, _ in source.refs:
-                if index >= 0:
-                    yield source.parameter, index
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """A compiled graph. Lists run by node number, in the order in which the nodes were added."""
 
@@ -62,6 +40,8 @@ class Plan:
     choices: tuple[PlanChoice, ...]
     order: tuple[int, ...]  # topological; shorter than nodes when there is a cycle
     problems: tuple[Problem, ...]
+    input_checks: tuple[Checks, ...]
+    output_checks: tuple[Check | None, ...]
 
     @property
     def cyclic(self) -> bool:
@@ -120,9 +100,25 @@ class _Compiler:
             for i, entry in enumerate(entries)
         )
         self._check_outputs()
-        plan_choices = tuple(web.compiled)
-        problems = tuple(self.problems)
-        return Plan(graph, self.names, nodes, entries, bindings, conditions, policies, plan_choices, order, problems)
+        return Plan(
+            graph=graph,
+            names=self.names,
+            nodes=nodes,
+            entries=entries,
+            bindings=bindings,
+            conditions=conditions,
+            policies=policies,
+            choices=tuple(web.compiled),
+            order=order,
+            problems=tuple(self.problems),
+            input_checks=tuple(input_checks(binding, self._declared) for binding in bindings),
+            output_checks=tuple(check_for(entry.node.output_type) for entry in entries),
+        )
+
+    def _declared(self, index: int, ref: Ref) -> Any:
+        """The type that a source's values are checked for where they are made."""
+        inputs = self.graph.inputs
+        return inputs[ref.name].type if index < 0 else self.graph.entries[ref.name].node.output_type
 
     def _binding(self, entry: Entry, parameters: Iterable[Parameter], part: str = "") -> Binding:
         """Find where each parameter's value comes from; report the names that nothing provides."""

@@ -60,11 +60,15 @@ class NodeRun:
 
     def walk(self) -> Iterator[NodeRun]:
         """This node run and everything below it, depth first, in order."""
-        stack = [self]
+        return (node for node, _ in self.levels())
+
+    def levels(self) -> Iterator[tuple[NodeRun, int]]:
+        """The same, each with how far below this one it is."""
+        stack = [(self, 0)]
         while stack:
-            node = stack.pop()
-            yield node
-            stack.extend(reversed(node.children))
+            node, depth = stack.pop()
+            yield node, depth
+            stack.extend((child, depth + 1) for child in reversed(node.children))
 
 
 class Run:
@@ -151,7 +155,7 @@ class Run:
 
     def __str__(self) -> str:
         """A short text tree."""
-        return "\n".join([_line(self.root, 0), *(_line(n, n.path.count("/") + 1) for n in list(self.root.walk())[1:])])
+        return "\n".join(_line(node, depth) for node, depth in self.root.levels())
 
     def __repr__(self) -> str:
         return f"<Run {self.id} of {self.graph}: {self.status}>"
@@ -226,7 +230,7 @@ class Run:
 
     def _spawned(self, event: ev.Spawned) -> None:
         parent = self.nodes.get(event.parent, self.root)
-        self.add(parent, event.path, event.path[len(event.parent) :].lstrip("/"), event.kind, event.title)
+        self.add(parent, event.path, event.path.rpartition("/")[2], event.kind, event.title)
 
     def _decided(self, event: ev.Decided) -> None:
         if event.what == "choice":

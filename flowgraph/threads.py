@@ -7,6 +7,7 @@ is thrown away, and it never keeps the process alive, as the event loop's own wo
 from __future__ import annotations
 
 import asyncio
+import functools
 import sys
 import threading
 from collections import deque
@@ -31,22 +32,17 @@ class Pool:
             raise ValueError(f"a thread pool needs a size of at least 1, not {size!r}")
         self._limiter = anyio.CapacityLimiter(size)
 
-    async def run(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+    async def run(self, function: Callable[[], T]) -> T:
         """Call `function` on a thread, in a copy of the caller's contextvars, and give back what it returns.
 
         Cancelling the caller abandons the thread at once. Raises what the function raises.
         """
         async with self._limiter:
-            call = _Call(_context_bound(function, args, kwargs))
+            call = _Call(functools.partial(copy_context().run, function))
             _assign(call)
             await call.done.wait()
             value: T = call.result()
             return value
-
-
-def _context_bound(function: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], T]:
-    context = copy_context()
-    return lambda: context.run(function, *args, **kwargs)
 
 
 class _Call:

@@ -1,0 +1,132 @@
+"""One attempt of one node. Each function of the chain adds one concern and is named for it.
+
+slot → time limit → validation → call; around them, `attempt` turns whatever happened into an `Ending`.
+(The journal comes before the slot. Retries are the scheduler's, so that they can be durable, too.)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import anyio
+
+from .context import Context
+from .errors import Break, NodeCancelled, NodeTimeout, OutputError, Skip, brief
+from .fits import Check
+from .node import Node
+from .outcome import MISSING, Reason, Status
+from .wiring import Checks, check_inputs
+
+
+class Ending(NamedTuple):
+    """How an attempt ended. error is a `Break` when a succeeded attempt ends the loop around it."""
+
+    status: Status
+    value: Any = MISSING
+    reason: Reason | None = None
+    error: BaseException | None = None
+
+
+class Slots:
+    """At most so many leaf nodes at a time. A node that waits for its children lends its slot."""
+
+    def __init__(self, limit: int) -> None:
+        if limit < 1:
+            raise ValueError(f"max_concurrency must be at least 1, not {limit!r}")
+        self._semaphore = anyio.Semaphore(limit, fast_acquire=True)
+
+    async def acquire(self) -> None:
+        """Wait for a slot."""
+        await self._semaphore.acquire()
+
+    def release(self) -> None:
+        """Give it back."""
+        self._semaphore.release()
+
+
+@dataclass(slots=True)
+class Job:
+    """What one attempt needs."""
+
+    node: Node
+    ctx: Context[Any]
+    inputs: dict[str, Any]
+    limit: float | None = None
+    input_checks: Checks | None = None
+    output_check: Check | None = None
+    slots: Slots | None = None
+    in_loop: bool = False
+
+
+async def attempt(job: Job) -> Ending:
+    """Run the attempt. Never raises but for cancellation from outside, KeyboardInterrupt and SystemExit."""
+    try:
+        return Ending(Status.SUCCEEDED, await _in_slot(job))
+    except Skip as signal:
+        return Ending(Status.SKIPPED, reason=Reason("skip", detail=str(signal)))
+    except Break as signal:
+        if job.in_loop:
+            return Ending(Status.SUCCEEDED, signal.value, error=signal)
+        error = RuntimeError("fg.Break was raised outside of a loop")
+        return Ending(Status.FAILED, reason=Reason("error", detail=brief(error)), error=error)
+    except NodeTimeout as error:
+        if job.limit is not None and error.args and error.args[0] is job:
+            limit = f"{job.limit:g} s"
+            return Ending(Status.TIMED_OUT, reason=Reason("timeout", detail=limit), error=_timeout(job, error))
+        return Ending(Status.FAILED, reason=Reason("error", detail=brief(error)), error=error)
+    except Exception as error:
+        return Ending(Status.FAILED, reason=Reason("error", detail=brief(error)), error=error)
+    except BaseException as error:
+        if not isinstance(error, anyio.get_cancelled_exc_class()) or cancelled_from_outside():
+            raise
+        own = NodeCancelled(f"'{job.ctx.path}' cancelled itself")
+        return Ending(Status.CANCELLED, reason=Reason("cancelled", detail="by itself"), error=own)
+
+
+def cancelled_from_outside() -> bool:
+    """Whether a cancel scope around us is cancelled (and not just some code that raised the exception)."""
+    return anyio.current_effective_deadline() == -math.inf
+
+
+def _timeout(job: Job, signal: NodeTimeout) -> NodeTimeout:
+    error = NodeTimeout(f"'{job.ctx.path}' ran past its time limit of {job.limit:g} s")
+    error.__cause__ = signal.__cause__
+    return error
+
+
+async def _in_slot(job: Job) -> Any:
+    if job.slots is None:
+        return await _in_time(job)
+    await job.slots.acquire()
+    try:
+        return await _in_time(job)
+    finally:
+        job.slots.release()
+
+
+async def _in_time(job: Job) -> Any:
+    """Under the time limit; what a node returns or raises after it has passed no longer counts."""
+    if job.limit is None:
+        return await _validated(job)
+    late: Exception | None = None
+    with anyio.move_on_after(job.limit) as scope:
+        try:
+            value = await _validated(job)
+        except Exception as error:
+            if not scope.cancel_called:
+                raise
+            late = error
+    if scope.cancel_called:
+        raise NodeTimeout(job) from late
+    return value
+
+
+async def _validated(job: Job) -> Any:
+    if job.input_checks:
+        check_inputs(job.input_checks, job.inputs)
+    value = await job.node.call(job.ctx, job.inputs)
+    if job.output_check is not None and (wrong := job.output_check(value)):
+        raise OutputError(f"'{job.ctx.path}' returned something else than it declares: {wrong}")
+    return value

@@ -1,0 +1,200 @@
+"""The driver: one graph, a schedule and a backend. It performs what the schedule asks and feeds back what comes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from . import events as ev
+from .bind import Values
+from .checks import checked
+from .entry import Entry
+from .errors import Break, ChoiceError, ConditionError, Skip, SubgraphFailed, brief
+from .fits import shown
+from .handle import Ref
+from .host import Host
+from .outcome import MISSING, Reason, Status
+from .plan import Plan
+from .record import NodeRun
+from .runtime import Runtime
+from .schedule import (
+    Answered,
+    Ask,
+    Decide,
+    Ended,
+    Event,
+    FallBack,
+    Question,
+    Schedule,
+    Settle,
+    Start,
+    Stopped,
+    Verdict,
+    Work,
+)
+from .unit import PlanChoice
+
+
+class Drive:
+    """One graph, running. `run()` drives it to its end; `output()` is what came out."""
+
+    def __init__(self, runtime: Runtime, plan: Plan, inputs: dict[str, Any], parent: NodeRun, in_loop: bool) -> None:
+        self.runtime = runtime
+        self.plan = plan
+        self.schedule = Schedule(plan.nodes, plan.choices)
+        self.hosts = [self._host(index, entry, parent, in_loop) for index, entry in enumerate(plan.entries)]
+        self.values = Values(inputs, len(plan.entries), lambda index: self.hosts[index].run.outcome)
+        self._choice_errors: dict[int, ChoiceError] = {}
+
+    def _host(self, index: int, entry: Entry, parent: NodeRun, in_loop: bool) -> Host:
+        path = f"{parent.path}/{entry.name}" if parent.path else entry.name
+        run = self.runtime.record.add(parent, path, entry.name, entry.node.kind, entry.title)
+        host = Host(self.runtime, run, entry.node, self.plan.policies[index], run_graph, in_loop)
+        host.fallback = entry.fallback
+        host.input_checks = self.plan.input_checks[index]
+        host.output_check = self.plan.output_checks[index]
+        return host
+
+    async def run(self) -> Verdict:
+        """Drive the graph until every node is final.
+
+        Cancellation, KeyboardInterrupt and `Break` pass through, after everything has ended and is recorded.
+        """
+        try:
+            await self.runtime.backend.drain(self._works(self.schedule.start()), self.perform, self.feed)
+        except BaseException as error:
+            self.feed(Stopped("the loop around it ended" if isinstance(error, Break) else "the run was cancelled"))
+            raise
+        return self.schedule.verdict()
+
+    def output(self) -> Any:
+        """The graph's output. Raises Skip with the reason when every part of it was skipped."""
+        outputs = self.plan.graph.outputs
+        refs: Ref | Mapping[str, Ref] = self.plan.graph.sinks() if outputs is None else outputs
+        if isinstance(refs, Ref):
+            value = self._read(refs)
+            if value is MISSING:
+                raise Skip(f"its output '{refs.name}' was skipped")
+            return value
+        found = {name: value for name, ref in refs.items() if (value := self._read(ref)) is not MISSING}
+        if refs and not found:
+            raise Skip("all of its outputs were skipped")
+        return found
+
+    def errors(self, verdict: Verdict) -> dict[str, BaseException]:
+        """path → exception of what nothing handled."""
+        found: dict[str, BaseException] = {}
+        for index in verdict.unhandled:
+            host = self.hosts[index]
+            error = self._choice_errors.get(index) or host.error
+            if error is not None:
+                found[host.path] = error
+        return found
+
+    # -- the two functions that a backend is given
+
+    async def perform(self, work: Work) -> Event:
+        """Do what the schedule asks for."""
+        host = self.hosts[work.node]
+        if type(work) is Ask:
+            if work.question is Question.WHEN:
+                return await self._condition(work)
+            if work.question is Question.CHOICE:
+                return self._case(work, self.plan.choices[work.subject])
+            return host.judge(work)
+        if type(work) is not Start and type(work) is not FallBack:
+            return await host.perform(work, {})
+        try:
+            inputs = self.values.bound(self.plan.bindings[work.node])
+        except Exception as error:
+            host.error = error
+            return Ended(work.node, Status.FAILED, Reason("error", detail=brief(error)))
+        event = await host.perform(work, inputs)
+        if isinstance(host.error, Break):
+            self.feed(event)
+            raise host.error
+        return event
+
+    def feed(self, event: Event) -> list[Work]:
+        """Feed the schedule; record the facts that it gives and pass on the work."""
+        return self._works(self.schedule.feed(event))
+
+    def _works(self, commands: list[Any]) -> list[Work]:
+        works: list[Work] = []
+        for command in commands:
+            if type(command) is Settle:
+                self._settle(command)
+            elif type(command) is Decide:
+                self._decide(command)
+            else:
+                works.append(command)
+        return works
+
+    def _settle(self, settle: Settle) -> None:
+        host = self.hosts[settle.node]
+        host.settle(settle)
+        self.values.outputs[settle.node] = host.value
+
+    def _decide(self, decide: Decide) -> None:
+        runtime, taken = self.runtime, tuple(self.plan.names[target] for target in decide.taken)
+        path = self.hosts[decide.node].path
+        runtime.tell(ev.Decided(runtime.now(), path, runtime.seq, decide.what, decide.detail, taken))
+
+    # -- evaluating what users wrote
+
+    async def _condition(self, ask: Ask) -> Answered:
+        entry, binding = self.plan.entries[ask.node], self.plan.conditions[ask.node]
+        assert entry.when, "only a node with a condition is asked for it"
+        assert binding is not None
+        try:
+            values = self.values.bound(binding)
+            verdict = entry.when.holds(values)
+            verdict = await verdict if inspect.isawaitable(verdict) else verdict
+        except Exception as error:
+            self.hosts[ask.node].error = failure = ConditionError(f"the condition {entry.when.text!r}: {brief(error)}")
+            failure.__cause__ = error
+            return Answered(ask, None, error=Reason("condition_error", detail=f"{entry.when.text}: {brief(error)}"))
+        given = ", ".join(f"{name}={shown(value, 40)}" for name, value in values.items())
+        return Answered(ask, bool(verdict), f"{entry.when.text} with {given}" if given else entry.when.text)
+
+    def _case(self, ask: Ask, choice: PlanChoice) -> Answered:
+        """The case of a choice by the value: labels match by type and value."""
+        try:
+            label = self.values.read(choice.chooser, choice.source)
+        except Exception as error:
+            return self._no_case(ask, brief(error))
+        for number, case in enumerate(choice.labels):
+            if type(case) is type(label) and case == label:
+                return Answered(ask, number, shown_label(label))
+        if choice.has_default:
+            return Answered(ask, len(choice.labels), shown_label(label))
+        known = ", ".join(map(repr, choice.labels))
+        return self._no_case(ask, f"it gave {shown(label)}, and there are cases only for {known}")
+
+    def _no_case(self, ask: Ask, detail: str) -> Answered:
+        path = self.hosts[ask.node].path
+        self._choice_errors[ask.node] = ChoiceError(f"the choice of '{path}' failed: {detail}")
+        return Answered(ask, None, detail, error=Reason("choice_error", self.plan.names[ask.node], detail))
+
+    def _read(self, ref: Ref) -> Any:
+        return self.values.read(self.plan.names.index(ref.name) if ref.name in self.plan.names else -1, ref)
+
+
+def shown_label(label: Any) -> str:
+    """A label for records and drawings."""
+    return label if isinstance(label, str) else repr(label)[:60]
+
+
+async def run_graph(host: Host, graph: Any, inputs: dict[str, Any]) -> Any:
+    """Run a graph in place of a node: its nodes are the children of the node run."""
+    plan = checked(graph)
+    given = {name: i.default for name, i in graph.inputs.items() if i.default is not MISSING} | inputs
+    in_loop = host.in_loop or host.node.kind == "loop"
+    drive = Drive(host.runtime, plan, given, host.run, in_loop)
+    verdict = await drive.run()
+    if verdict.unhandled:
+        errors = drive.errors(verdict)
+        failed = SubgraphFailed(f"graph '{graph.name}' failed", errors)
+        raise failed from next(iter(errors.values()), None)
+    return drive.output()

@@ -1,0 +1,317 @@
+"""Node runs at work: what stands behind the context of a running node, and the children that it calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import anyio
+
+from . import events as ev
+from .attempt import Ending, Job, attempt
+from .context import Call, Context, Place
+from .errors import InternalError, brief
+from .fits import Check, check_for
+from .node import Node, as_node, checked_inputs
+from .outcome import MISSING, Outcome, Reason, Status, Usage
+from .policy import Policy, Retry, Seconds
+from .record import NodeRun
+from .runtime import NO_USAGE, Runtime
+from .schedule import Answered, Ask, Ended, Event, FallBack, Question, Schedule, Settle, Sleep, Start, Woke, Work
+from .wiring import call_checks
+
+RunGraph = Callable[["Host", Any, dict[str, Any]], Awaitable[Any]]
+
+
+class Host:
+    """One node run: performs its attempts and hosts its children. Implements `context.Host`.
+
+    A node of a graph and a child called by another node are the same to it: only where the inputs come from differs.
+    """
+
+    __slots__ = (
+        "_calls",
+        "_detail",
+        "_lending",
+        "_names",
+        "_usage",
+        "attempt",
+        "error",
+        "fallback",
+        "in_loop",
+        "input_checks",
+        "node",
+        "output_check",
+        "policy",
+        "run",
+        "run_graph_in",
+        "runtime",
+        "value",
+    )
+
+    def __init__(
+        self, runtime: Runtime, run: NodeRun, node: Node, policy: Policy, run_graph_in: RunGraph, in_loop: bool
+    ) -> None:
+        self.runtime = runtime
+        self.run = run
+        self.node = node
+        self.policy = policy
+        self.run_graph_in = run_graph_in
+        self.in_loop = in_loop
+        self.input_checks: dict[str, Check] | None = None
+        self.output_check: Check | None = None
+        self.fallback: Any = MISSING
+        self.attempt = 0
+        self.value: Any = MISSING
+        self.error: BaseException | None = None
+        self._usage = NO_USAGE
+        self._detail: dict[str, Any] | None = None
+        self._names: dict[str, int] | None = None
+        self._calls: Schedule | None = None
+        self._lending = 0
+
+    # -- facts
+
+    @property
+    def path(self) -> str:
+        """The path of the node run."""
+        return self.run.path
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        return self.runtime.run_id
+
+    @property
+    def deps(self) -> Any:
+        """What the run was given as deps."""
+        return self.runtime.deps
+
+    @property
+    def started_at(self) -> float:
+        """When the run started."""
+        return self.runtime.record.root.started or 0.0
+
+    def now(self) -> float:
+        """The run's time."""
+        return self.runtime.now()
+
+    def listened(self) -> bool:
+        """Whether somebody reads the events."""
+        return bool(self.runtime.readers)
+
+    # -- performing what the schedule asks for
+
+    async def start(self, number: int, inputs: dict[str, Any]) -> Ending:
+        """Perform an attempt."""
+        runtime = self.runtime
+        self.attempt = number
+        self._names = self._calls = None
+        runtime.tell(ev.NodeStarted(runtime.now(), self.run.path, runtime.seq, number))
+        job = Job(
+            self.node,
+            Context(self),
+            inputs,
+            self.policy.limit,
+            self.input_checks,
+            self.output_check,
+            runtime.slots,
+            self.in_loop,
+        )
+        ending = await attempt(job)
+        self.value, self.error = ending.value, ending.error
+        return ending
+
+    def judge(self, ask: Ask) -> Answered:
+        """Whether the failed attempt is worth another, and after how many seconds."""
+        retry, error = self.policy.retry, self.error
+        if retry is None or error is None:
+            return Answered(ask, None)
+        try:
+            wanted = retry.wants(error)
+        except Exception as fault:
+            error.add_note(f"Retry.on raised for it: {brief(fault)}")
+            wanted = False
+        if not wanted:
+            return Answered(ask, None)
+        delay = retry.wait(self.attempt, error, f"{self.run_id}:{self.path}")
+        runtime, reason = self.runtime, Reason("error", detail=brief(error))
+        runtime.tell(ev.NodeRetrying(runtime.now(), self.path, runtime.seq, self.attempt, delay, reason, error))
+        return Answered(ask, delay)
+
+    async def fall_back(self, inputs: dict[str, Any]) -> Ending:
+        """The fallback, a value or a node that is called as the child `<path>/fallback`."""
+        fallback = self.fallback
+        if not callable(fallback) and not isinstance(fallback, Node):
+            return Ending(Status.SUCCEEDED, fallback, error=self.error)
+        node, cause = as_node(fallback), self.error
+        given = {k: v for k, v in {**inputs, "error": cause}.items() if k in node.parameters}
+        self._lending += 1  # no slot is held here, so there is none to lend
+        try:
+            outcome = await self.spawn(node, given, Place(name="fallback"))
+        finally:
+            self._lending -= 1
+        if outcome.ok:
+            return Ending(Status.SUCCEEDED, outcome.value, error=cause)
+        if cause is not None:
+            cause.add_note(f"its fallback failed too: {outcome.reason}")
+        return Ending(Status.FAILED, error=cause)
+
+    def settle(self, settle: Settle) -> None:
+        """Record that the node run is final."""
+        runtime, status = self.runtime, settle.status
+        if status is not Status.SUCCEEDED:
+            self.value = MISSING
+        usage, detail = self._usage or None, self._detail
+        finished = ev.NodeFinished(
+            runtime.now(), self.run.path, runtime.seq, status, self.value, settle.reason, self.error, usage, detail
+        )
+        runtime.tell(finished)
+
+    # -- what a context can do
+
+    def spawn(
+        self,
+        node: Any,
+        inputs: Mapping[str, Any] | None,
+        place: Place,
+        retry: Retry | None = None,
+        timeout: Seconds | None = None,
+    ) -> Call[Outcome[Any]]:
+        """Reserve the place of a child; it starts when the call is awaited."""
+        inner = as_node(node)
+        given = checked_inputs(inner, inputs or {})
+        path, title = self._place(inner, place)
+        policy = Policy(retry=retry, timeout=timeout)
+        return Call(path, lambda: self._child(inner, given, path, title, policy))
+
+    async def gather(self, calls: tuple[Call[Any], ...], limit: int | None) -> list[Any]:
+        """Run calls as branches; wait for all of them before the first error is raised."""
+        results: list[Any] = [None] * len(calls)
+        errors: list[tuple[str, Exception]] = []
+        gate = None if limit is None else anyio.Semaphore(limit)
+
+        async def branch(index: int, call: Call[Any]) -> None:
+            try:
+                if gate is None:
+                    results[index] = await call
+                else:
+                    async with gate:
+                        results[index] = await call
+            except Exception as error:
+                errors.append((call.path, error))
+
+        async with anyio.create_task_group() as group:
+            for index, call in enumerate(calls):
+                group.start_soon(branch, index, call)
+        if errors:
+            order = [call.path for call in calls]
+            (_, first), *others = sorted(errors, key=lambda pair: order.index(pair[0]))
+            for path, error in others:
+                first.add_note(f"{path} failed, too: {brief(error)}")
+            raise first
+        return results
+
+    async def run_graph(self, graph: Any, inputs: dict[str, Any]) -> Any:
+        """Run a graph in place, with its slot lent to the nodes of the graph."""
+        return await self._lent(lambda: self.run_graph_in(self, graph, inputs))
+
+    async def in_thread(self, function: Callable[[], Any]) -> Any:
+        """Call a function on a worker thread of the run."""
+        return await self.runtime.threads.run(function)
+
+    def emit(self, kind: str, data: Any) -> None:
+        """Show a custom event."""
+        if self.runtime.readers:
+            self.runtime.show(ev.Emitted(self.now(), self.path, kind, data))
+
+    def log(self, message: str, fields: dict[str, Any]) -> None:
+        """Show a log line."""
+        if self.runtime.readers:
+            self.runtime.show(ev.Logged(self.now(), self.path, message, fields))
+
+    def charge(self, usage: Usage) -> None:
+        """Count usage."""
+        self._usage += usage
+
+    def keep(self, details: dict[str, Any]) -> None:
+        """Keep details."""
+        self._detail = {**(self._detail or {}), **details}
+
+    # -- children
+
+    def _place(self, node: Node, place: Place) -> tuple[str, str]:
+        """The child's path, made unique below this node run, and its title."""
+        name = place.name or ("" if place.round is not None or place.item is not None else node.name)
+        escaped = escape(name) if name else ""
+        path = self.path + Place(name=escaped, round=place.round, item=place.item).suffix
+        if self._names is None:
+            self._names = {}
+        count = self._names[path] = self._names.get(path, 0) + 1
+        title = getattr(node, "title", "") or (name if name != escaped else "")
+        return (path if count == 1 else f"{path}~{count}"), title
+
+    async def _child(self, node: Node, inputs: dict[str, Any], path: str, title: str, policy: Policy) -> Outcome[Any]:
+        """Run a child to its end in the calling task, with its slot lent."""
+        run = self.runtime.spawn(self.run, path, node.kind, title)
+        in_loop = self.in_loop or self.node.kind == "loop"
+        child = Host(self.runtime, run, node, policy, self.run_graph_in, in_loop)
+        child.output_check = check_for(node.output_type)
+        child.input_checks = call_checks(node, inputs)
+        if self._calls is None:
+            self._calls = Schedule()
+        schedule = self._calls
+        outcome: Outcome[Any] = await self._lent(lambda: child.live(schedule, inputs))
+        return outcome
+
+    async def live(self, schedule: Schedule, inputs: dict[str, Any]) -> Outcome[Any]:
+        """Perform all that an open schedule asks for this node run, until it is settled."""
+        index, (command,) = schedule.spawn(self.run.name, self.policy.attempts)
+        try:
+            while type(command) is not Settle:
+                event = await self.perform(command, inputs)  # type: ignore[arg-type]  # no other facts here
+                (command,) = schedule.feed(event)
+        except BaseException:
+            (command,) = schedule.feed(Ended(index, Status.CANCELLED, Reason("cancelled", detail="from outside")))
+            self.settle(command)  # type: ignore[arg-type]  # a cancelled node is settled at once
+            raise
+        self.settle(command)
+        return self.run.outcome
+
+    async def perform(self, work: Work, inputs: dict[str, Any]) -> Event:
+        """Do one piece of work of this node run."""
+        if type(work) is Start:
+            ending = await self.start(work.attempt, dict(inputs))
+            return Ended(work.node, ending.status, ending.reason)
+        if type(work) is Sleep:
+            await self.runtime.backend.sleep(work.delay)
+            return Woke(work.node)
+        if type(work) is FallBack:
+            ending = await self.fall_back(inputs)
+            self.value = ending.value
+            return Ended(work.node, ending.status, ending.reason)
+        if type(work) is Ask and work.question is Question.RETRY:
+            return self.judge(work)
+        raise InternalError(f"'{self.path}' cannot perform {work!r}")
+
+    async def _lent(self, body: Callable[[], Awaitable[Any]]) -> Any:
+        """Do something while the slot of this node run is lent to others."""
+        slots = self.runtime.slots
+        if slots is None:
+            return await body()
+        self._lending += 1
+        if self._lending == 1:
+            slots.release()
+        try:
+            return await body()
+        finally:
+            self._lending -= 1
+            if self._lending == 0:
+                with anyio.CancelScope(shield=True):
+                    await slots.acquire()
+
+
+def escape(name: str) -> str:
+    """A name as part of a path: what is neither a letter, a digit, `_` nor `-` becomes `%` and its number in hex."""
+    return re.sub(r"[^\w-]", lambda match: f"%{ord(match[0]):02X}", name) or "_"

@@ -1,0 +1,252 @@
+"""Running: `fg.run`, `await fg.arun`, `async with fg.start`."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import sys
+from collections.abc import AsyncIterator, Mapping
+from types import TracebackType
+from typing import Any, Self, TypedDict, Unpack
+
+import anyio
+
+from . import events as ev
+from .backends.local import LocalBackend
+from .checks import checked
+from .drive import Drive
+from .errors import FlowgraphError, InputError, RunCancelled, RunFailed
+from .fits import adapter_for, describe, details, shown
+from .graph import Graph
+from .handle import Handle
+from .outcome import MISSING, Reason, Status
+from .record import Run
+from .runtime import Runtime
+from .spec import spec_of
+from .streams import Reader
+
+
+class RunOptions(TypedDict, total=False):
+    """What every way of running takes, beside the graph and its inputs.
+
+    run_id: a name for the run (default: a random one). deps: what nodes see as `ctx.deps`. max_concurrency: at most so
+    many nodes at work at a time; one that waits for its children does not count (default: no limit). threads: at most
+    so many worker threads for sync nodes (default 64).
+    """
+
+    run_id: str | None
+    deps: Any
+    max_concurrency: int | None
+    threads: int
+
+
+async def arun(
+    graph: Graph,
+    inputs: Mapping[str, Any] | None = None,
+    *,
+    raise_on_failure: bool = True,
+    **options: Unpack[RunOptions],
+) -> Run:
+    """Run a graph to its end and give back the run.
+
+    inputs: a value for each input without default; validated (and, where pydantic can, converted) before anything
+    starts. options: see `RunOptions`.
+
+    Raises GraphError with all that is wrong with the graph, InputError, and, when failures are left that nothing
+    handled, RunFailed, which holds the run with all its partial results; with `raise_on_failure=False` the run is
+    returned then, too. Cancelling the call cancels every node, waits for their clean-up and leaves nothing behind.
+    """
+    execution = _Execution(graph, inputs, options)
+    await execution.run()
+    return execution.result(raise_on_failure)
+
+
+def run(
+    graph: Graph,
+    inputs: Mapping[str, Any] | None = None,
+    *,
+    raise_on_failure: bool = True,
+    **options: Unpack[RunOptions],
+) -> Run:
+    """`arun` for code that is not async. Inside a running event loop it is an error: use `await fg.arun(...)`."""
+    if _in_event_loop():
+        raise FlowgraphError("fg.run was called inside a running event loop: use `await fg.arun(...)` there")
+
+    async def main() -> Run:
+        return await arun(graph, inputs, raise_on_failure=raise_on_failure, **options)
+
+    return anyio.run(main)
+
+
+def start(graph: Graph, inputs: Mapping[str, Any] | None = None, **options: Unpack[RunOptions]) -> LiveRun:
+    """A run to be watched: `async with fg.start(graph, inputs) as run: async for event in run: …`.
+
+    The graph starts when the block is entered. Leaving the block cancels what still runs and waits for its end.
+    Raises as `arun` does, GraphError and InputError on entering.
+    """
+    return LiveRun(graph, inputs, options)
+
+
+class _Execution:
+    """One run, from validated inputs to its end."""
+
+    def __init__(self, graph: Graph, inputs: Mapping[str, Any] | None, options: RunOptions) -> None:
+        if not isinstance(graph, Graph):
+            raise TypeError(f"a run wants a flowgraph.Graph first, not {shown(graph)}")
+        self.plan = checked(graph)
+        self.inputs = validated_inputs(graph, inputs or {})
+        spec = spec_of(graph)
+        assert spec is not None, "a graph has a spec"
+        self.record = Run(spec, graph.sinks() if graph.outputs is None else graph.outputs)
+        self.runtime = Runtime(
+            LocalBackend(),
+            self.record,
+            options.get("run_id") or new_run_id(),
+            options.get("deps"),
+            options.get("max_concurrency"),
+            options.get("threads", 64),
+        )
+        self.drive = Drive(self.runtime, self.plan, self.inputs, self.record.root, in_loop=False)
+
+    async def run(self) -> None:
+        """Drive the graph; record how it ended, whatever happens."""
+        runtime = self.runtime
+        runtime.tell(ev.RunStarted(runtime.now(), "", runtime.seq, runtime.run_id, self.plan.graph.name, self.inputs))
+        try:
+            verdict = await self.drive.run()
+        except BaseException:
+            reason = Reason("cancelled", detail="from outside")
+            runtime.tell(ev.RunFinished(runtime.now(), "", runtime.seq, Status.CANCELLED, (), reason))
+            raise
+        else:
+            self.errors = self.drive.errors(verdict)
+            unhandled = tuple(self.drive.hosts[index].path for index in verdict.unhandled)
+            runtime.tell(ev.RunFinished(runtime.now(), "", runtime.seq, verdict.status, unhandled))
+        finally:
+            runtime.close()
+
+    def result(self, raise_on_failure: bool) -> Run:
+        """The finished run. Raises RunFailed, RunCancelled."""
+        if self.record.status is Status.CANCELLED:
+            raise RunCancelled(self.record)
+        if self.record.status is Status.FAILED and raise_on_failure:
+            raise RunFailed(self.record, self.errors) from next(iter(self.errors.values()), None)
+        return self.record
+
+
+class LiveRun:
+    """A run at work. `record` is the run so far; `async for event in run` gives every event from the start on."""
+
+    def __init__(self, graph: Graph, inputs: Mapping[str, Any] | None, options: RunOptions) -> None:
+        self._arguments = (graph, inputs, options)
+        self._group = anyio.create_task_group()
+        self._scope = anyio.CancelScope()
+        self._over = anyio.Event()
+        self._execution: _Execution | None = None
+
+    async def __aenter__(self) -> Self:
+        self._execution = _Execution(*self._arguments)
+        await self._group.__aenter__()
+        self._group.start_soon(self._main, self._execution)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        self._scope.cancel()
+        return await self._group.__aexit__(kind, error, traceback)
+
+    @property
+    def record(self) -> Run:
+        """The run so far."""
+        return self._running().record
+
+    def __aiter__(self) -> Reader:
+        return self._running().runtime.reader()
+
+    async def text(self, node: str | Handle[Any]) -> AsyncIterator[str]:
+        """The pieces of text that a node, and what runs below it, writes while it writes them."""
+        path = node.name if isinstance(node, Handle) else node
+        async for event in self._running().runtime.reader():
+            if isinstance(event, ev.Emitted) and event.kind == "text" and _below(event.path, path):
+                yield str(event.data)
+
+    async def result(self, *, raise_on_failure: bool = True) -> Run:
+        """Wait for the end and give back the run. Raises RunFailed, RunCancelled."""
+        execution = self._running()
+        await self._over.wait()
+        return execution.result(raise_on_failure)
+
+    def cancel(self) -> None:
+        """Cancel every node; `result` raises RunCancelled when all have ended."""
+        self._scope.cancel()
+
+    async def _main(self, execution: _Execution) -> None:
+        try:
+            with self._scope:
+                await execution.run()
+        finally:
+            if execution.record.status is Status.PENDING:  # cancelled before its first step
+                runtime = execution.runtime
+                runtime.tell(ev.RunFinished(runtime.now(), "", runtime.seq, Status.CANCELLED))
+            self._over.set()
+
+    def _running(self) -> _Execution:
+        if self._execution is None:
+            raise FlowgraphError("the run has not started: use `async with fg.start(...) as run`")
+        return self._execution
+
+
+def validated_inputs(graph: Graph, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs, checked against what the graph declares, with defaults. Raises InputError with all that is wrong."""
+    wrong = [f"there is no input '{name}'" for name in inputs if name not in graph.inputs]
+    given: dict[str, Any] = {}
+    for name, declared in graph.inputs.items():
+        value = inputs.get(name, declared.default)
+        if value is MISSING:
+            wrong.append(f"input '{name}' ({describe(declared.type)}) is missing")
+            continue
+        try:
+            given[name] = _converted(value, declared.type)
+        except InputError as error:
+            wrong.append(f"input '{name}': {error}")
+    if wrong:
+        known = ", ".join(f"'{name}'" for name in graph.inputs) or "none"
+        raise InputError(f"graph '{graph.name}': {'; '.join(wrong)} (its inputs: {known})")
+    return given
+
+
+def _converted(value: Any, type_: Any) -> Any:
+    if type_ is Any or (isinstance(type_, type) and type(value) is type_):
+        return value
+    from pydantic import PydanticSchemaGenerationError, ValidationError
+
+    try:
+        return adapter_for(type_).validate_python(value)
+    except PydanticSchemaGenerationError:
+        return value
+    except ValidationError as error:
+        raise InputError(f"expected {describe(type_)}, got {shown(value)}{details(error)}") from None
+
+
+def new_run_id() -> str:
+    """A name for a run: short, random, safe in paths."""
+    return secrets.token_hex(6)
+
+
+def _below(path: str, node: str) -> bool:
+    return path == node or (path.startswith(node) and path[len(node)] in "/#[~")
+
+
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        return True
+    trio = sys.modules.get("trio")
+    return trio is not None and bool(trio.lowlevel.in_trio_run())
+
+
+__all__ = ["LiveRun", "arun", "new_run_id", "run", "start", "validated_inputs"]

@@ -44,6 +44,16 @@ class Plan:
     output_checks: tuple[Check | None, ...]
 
     @property
+    def name(self) -> str:
+        """The graph's name."""
+        return self.graph.name
+
+    @property
+    def title(self) -> str:
+        """The graph's title."""
+        return self.graph.title
+
+    @property
     def cyclic(self) -> bool:
         """Whether some nodes can never become ready."""
         return len(self.order) < len(self.nodes)

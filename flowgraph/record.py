@@ -14,8 +14,9 @@ from . import events as ev
 from .errors import NoOutput
 from .handle import Handle, Ref
 from .outcome import FINAL, MISSING, Outcome, Reason, Status, Usage
+from .plan import Plan
 from .prompts import part
-from .spec import GraphSpec
+from .spec import GraphSpec, spec_of_plan
 
 T = TypeVar("T")
 
@@ -79,8 +80,8 @@ class Run:
     nothing handled.
     """
 
-    def __init__(self, spec: GraphSpec, outputs: Ref | Mapping[str, Ref] | None = None) -> None:
-        self.spec = spec
+    def __init__(self, spec: GraphSpec | Plan, outputs: Ref | Mapping[str, Ref] | None = None) -> None:
+        self._spec = spec
         self.id = ""
         self.graph = spec.name
         self.inputs: dict[str, Any] = {}
@@ -91,6 +92,13 @@ class Run:
         self._outputs = outputs
 
     # -- what came out
+
+    @property
+    def spec(self) -> GraphSpec:
+        """The graph as data, made when it is first asked for."""
+        if isinstance(self._spec, Plan):
+            self._spec = spec_of_plan(self._spec)
+        return self._spec
 
     @property
     def status(self) -> Status:

@@ -22,7 +22,6 @@ from .handle import Handle
 from .outcome import MISSING, Reason, Status
 from .record import Run
 from .runtime import Runtime
-from .spec import spec_of
 from .streams import Reader
 
 
@@ -95,9 +94,7 @@ class _Execution:
             raise TypeError(f"a run wants a flowgraph.Graph first, not {shown(graph)}")
         self.plan = checked(graph)
         self.inputs = validated_inputs(graph, inputs or {})
-        spec = spec_of(graph)
-        assert spec is not None, "a graph has a spec"
-        self.record = Run(spec, graph.sinks() if graph.outputs is None else graph.outputs)
+        self.record = Run(self.plan, graph.sinks() if graph.outputs is None else graph.outputs)
         self.runtime = Runtime(
             LocalBackend(),
             self.record,

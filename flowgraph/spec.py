@@ -68,10 +68,11 @@ def spec_of(thing: Any) -> GraphSpec | None:
     """The spec of a graph, or of the graph inside a node (a map of graphs, a loop); None when there is none."""
     while thing is not None and not isinstance(thing, Graph):
         thing = getattr(thing, "inner", None)
-    return None if thing is None else _spec(plan_of(thing))
+    return None if thing is None else spec_of_plan(plan_of(thing))
 
 
-def _spec(plan: Plan) -> GraphSpec:
+def spec_of_plan(plan: Plan) -> GraphSpec:
+    """The spec of a compiled graph."""
     graph = plan.graph
     inputs = [NodeSpec(i.name, "input", i.title, _input_notes(i.default)) for i in graph.inputs.values()]
     nodes = [_node(plan, index, entry) for index, entry in enumerate(plan.entries)]

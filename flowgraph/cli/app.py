@@ -63,7 +63,9 @@ def check(target: Target) -> None:
 def run(
     target: Target,
     one: Annotated[list[str] | None, typer.Option("--input", "-i", help="An input: name=value. Repeatable.")] = None,
-    inputs: Annotated[str | None, typer.Option("--inputs", help="A JSON file with inputs; - reads standard input.")] = None,
+    inputs: Annotated[
+        str | None, typer.Option("--inputs", help="A JSON file with inputs; - reads standard input.")
+    ] = None,
     draw: Annotated[Path | None, typer.Option("--draw", help="Draw the run into this file.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print every lasting event as a line of JSON.")] = False,
     max_concurrency: Annotated[int | None, typer.Option(min=1, help="Nodes at work at a time, at most.")] = None,
@@ -96,7 +98,9 @@ def draw_command(
 
 @app.command()
 def demo(
-    folder: Annotated[Path | None, typer.Argument(help="A folder of .txt messages (default: a packaged dozen).")] = None,
+    folder: Annotated[
+        Path | None, typer.Argument(help="A folder of .txt messages (default: a packaged dozen).")
+    ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the drawing goes.")] = Path("demo.svg"),
     json: Annotated[bool, typer.Option("--json", help="Print every lasting event as a line of JSON.")] = False,
 ) -> None:
@@ -114,7 +118,9 @@ def demo(
     _finish(finished, out, json=json)
 
 
-def run_and_show(graph: Graph, inputs: dict[str, Any], *, json: bool = False, max_concurrency: int | None = None) -> Run:
+def run_and_show(
+    graph: Graph, inputs: dict[str, Any], *, json: bool = False, max_concurrency: int | None = None
+) -> Run:
     """Run a graph, showing events as they come. Gives back the run, failed or cancelled ones too."""
     seen: list[Run] = []
 
@@ -184,5 +190,3 @@ def _usage_errors() -> Iterator[None]:
         raise typer.Exit(1) from None
     except RunCancelled:
         raise typer.Exit(130) from None
-
-

@@ -6,6 +6,9 @@ import re
 from typing import Final
 
 _MASK: Final = "***"
+_SHORTEST: Final = 6
+"""Shorter ones ("none", "x") are no secrets, and would tear words apart."""
+
 _PATTERNS: Final = (
     (re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{8,}", re.IGNORECASE), rf"\1 {_MASK}"),
     (re.compile(r"\b(sk|pk|rk|xox[abp]|gh[pousr]|AIza|AKIA)[-_]?[\w*-]{16,}"), _MASK),
@@ -24,7 +27,7 @@ _PATTERNS: Final = (
 def redacted(text: str, *secrets: str | None, limit: int = 2_000) -> str:
     """The text without the given secrets and what looks like one, cut at `limit` characters."""
     for secret in secrets:
-        if secret:
+        if secret and len(secret) >= _SHORTEST:
             text = text.replace(secret, _MASK)
     for pattern, mask in _PATTERNS:
         text = pattern.sub(mask, text)

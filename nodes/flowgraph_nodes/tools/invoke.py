@@ -6,14 +6,13 @@ import asyncio
 import functools
 import inspect
 import math
-from typing import Any, Final
+from typing import Any
 
 import anyio
-from anyio.lowlevel import RunVar
 
-from flowgraph.threads import Pool
 from flowgraph_nodes.errors import ArgumentsError
 from flowgraph_nodes.messages import ToolCall
+from flowgraph_nodes.threads import threads
 from flowgraph_nodes.tools.arguments import Arguments, parsed
 from flowgraph_nodes.tools.context import ToolContext
 from flowgraph_nodes.tools.result import (
@@ -26,8 +25,6 @@ from flowgraph_nodes.tools.result import (
     returned,
 )
 from flowgraph_nodes.tools.tool import Tool
-
-_pool: Final[RunVar[Pool]] = RunVar("flowgraph_nodes.tools.invoke.pool")
 
 
 async def invoke(tool: Tool, call: ToolCall, ctx: ToolContext) -> ToolResult:
@@ -71,7 +68,7 @@ async def _called(tool: Tool, arguments: Arguments, ctx: ToolContext) -> Any:
     if tool.inline or _is_async(tool.target):
         value = tool.target(*arguments.args, **kwargs)
     else:
-        value = await _threads().run(tool.target, *arguments.args, **kwargs)
+        value = await threads().run(functools.partial(tool.target, *arguments.args, **kwargs))
     return await value if inspect.isawaitable(value) else value
 
 
@@ -90,15 +87,6 @@ def _is_async(target: Any) -> bool:
     while isinstance(target, functools.partial):
         target = target.func
     return inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(type(target).__call__)
-
-
-def _threads() -> Pool:
-    """The pool of this event loop."""
-    try:
-        return _pool.get()
-    except LookupError:
-        _pool.set(pool := Pool())
-        return pool
 
 
 def _are_cancelled() -> bool:

@@ -1,0 +1,246 @@
+"""Model calls through litellm. The only file that knows litellm, which it imports on first use: that takes seconds.
+
+On asyncio litellm's async client is used; on trio, where it fails, its sync one, in a thread. litellm makes each call
+once: retries are the caller's. Prices are litellm's own table's; a model that is not in it costs None, never 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+import anyio
+
+from flowgraph.outcome import Usage
+from flowgraph_nodes.errors import ModelConfigError
+from flowgraph_nodes.messages import AssistantMessage
+from flowgraph_nodes.models.base import ForcedTool, OnDelta, Request, Response
+from flowgraph_nodes.models.failures import translated
+from flowgraph_nodes.models.settings import ModelSettings
+from flowgraph_nodes.models.stream import StreamAssembler, counts_of
+from flowgraph_nodes.threads import threads
+from flowgraph_nodes.wire import WireMessage, from_wire, to_wire
+
+_END: Final = object()
+_BY_IDENTITY: Final = frozenset({"azure", "bedrock", "sagemaker", "vertex_ai"})
+"""Providers that may take their rights from the machine: a missing key says nothing."""
+
+
+async def complete(name: str, request: Request, on_delta: OnDelta | None = None) -> Response:
+    """One call of the model `name`, with the request's settings; streamed when `on_delta` is given.
+
+    Raises:
+        TransientModelError, PermanentModelError: see `flowgraph_nodes.errors`.
+    """
+    litellm = sys.modules.get("litellm") or await threads().run(_load)
+    arguments = _arguments(name, request)
+    secret = request.settings.secret()
+    if on_delta is None:
+        with _translation(name, secret):
+            return _response(litellm, name, await _call(litellm, arguments))
+    arguments |= {"stream": True, "stream_options": {"include_usage": True}}
+    with _translation(name, secret):
+        stream = await _call(litellm, arguments)
+    assembler = StreamAssembler()
+    try:
+        while True:
+            with _translation(name, secret):
+                chunk = await _next(stream)
+            if chunk is _END:
+                break
+            for delta in assembler.feed(chunk):
+                await on_delta(delta)
+    finally:
+        await _close(stream)
+    return _assembled(litellm, name, assembler, stream)
+
+
+def check(name: str, settings: ModelSettings) -> None:
+    """See that the provider is known and its key is there, without a call. A given key or base is not doubted.
+
+    Raises:
+        ModelConfigError: a call cannot succeed.
+    """
+    if settings.api_key is not None or settings.api_base is not None:
+        return
+    provider, _, rest = name.partition("/")
+    if rest and os.environ.get(f"{provider.upper()}_API_KEY"):
+        return  # no need for the slow import
+    litellm = _load()
+    try:
+        _, provider, _, _ = litellm.get_llm_provider(model=name)
+    except Exception:
+        raise ModelConfigError(
+            f"model '{name}': unknown provider; names are 'provider/model', such as 'openai/gpt-5-mini'", model=name
+        ) from None
+    if provider in _BY_IDENTITY or any("key" in key or "token" in key for key in settings.extra):
+        return
+    missing = [key for key in litellm.validate_environment(name)["missing_keys"] if key.endswith("_API_KEY")]
+    if missing:
+        raise ModelConfigError(
+            f"model '{name}': no key; set {' and '.join(missing)} in the environment or give api_key=", model=name
+        )
+
+
+def _load() -> Any:
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or it fetches its prices when imported
+    import litellm
+
+    litellm.suppress_debug_info = True  # or it prints advertisements
+    return litellm
+
+
+@contextmanager
+def _translation(name: str, secret: str | None) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise translated(error, name, secret) from None
+
+
+async def _call(litellm: Any, arguments: dict[str, Any]) -> Any:
+    if _on_asyncio():
+        return await litellm.acompletion(**arguments)
+    return await threads().run(partial(litellm.completion, **arguments))
+
+
+async def _next(stream: Any) -> Any:
+    if _on_asyncio():
+        return await anext(stream, _END)
+    return await threads().run(partial(next, stream, _END))
+
+
+async def _close(stream: Any) -> None:
+    """End the connection, also when we are being cancelled; what was received stands."""
+    with anyio.CancelScope(shield=True), suppress(Exception):
+        if _on_asyncio():
+            await stream.aclose()
+        else:
+            stream.close()
+
+
+def _on_asyncio() -> bool:
+    try:
+        return asyncio.current_task() is not None
+    except RuntimeError:
+        return False
+
+
+def _arguments(name: str, request: Request) -> dict[str, Any]:
+    """The call as litellm takes it; what is unset is left out."""
+    settings = request.settings
+    given: dict[str, Any] = {
+        "temperature": settings.temperature,
+        "top_p": settings.top_p,
+        "seed": settings.seed,
+        "max_tokens": settings.max_tokens,
+        "stop": None if settings.stop is None else list(settings.stop),
+        "api_base": settings.api_base,
+        "api_key": _key(name, settings),
+        "timeout": settings.timeout,
+    }
+    arguments: dict[str, Any] = {
+        **settings.extra,
+        **{key: value for key, value in given.items() if value is not None},
+        "model": name,
+        "messages": [_sendable(to_wire(message)) for message in request.messages],
+        "num_retries": 0,
+        "max_retries": 0,
+    }
+    if request.tools:
+        arguments["tools"] = [spec.to_wire() for spec in request.tools]
+        if isinstance(request.tool_choice, ForcedTool):
+            arguments["tool_choice"] = {"type": "function", "function": {"name": request.tool_choice.name}}
+        elif request.tool_choice is not None:
+            arguments["tool_choice"] = request.tool_choice
+    if (wanted := request.response_format) is not None:
+        schema = {"name": wanted.name, "schema": dict(wanted.schema), "strict": wanted.strict}
+        arguments["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return arguments
+
+
+def _key(name: str, settings: ModelSettings) -> str | None:
+    """The key to send. A server of one's own often wants none, while the client insists on one."""
+    if settings.api_key is not None or settings.api_base is None:
+        return settings.secret()
+    provider = name.partition("/")[0].upper()
+    return None if os.environ.get(f"{provider}_API_KEY") else "none"
+
+
+def _sendable(wire: WireMessage) -> WireMessage:
+    """A message as providers take it back: without our record of the thinking, arguments always an object."""
+    wire.pop("reasoning_content", None)
+    for call in wire.get("tool_calls", ()):
+        function = call["function"]
+        if not _is_object(function["arguments"]):
+            text = function["arguments"].strip()
+            function["arguments"] = json.dumps({"invalid_arguments": text}) if text else "{}"
+    return wire
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _response(litellm: Any, name: str, completion: Any) -> Response:
+    (choice, *_) = completion.choices
+    message = from_wire(choice.message.model_dump(exclude_none=True))
+    reported = getattr(completion, "usage", None)
+    assert isinstance(message, AssistantMessage)
+    blocks = message.extra.get("thinking_blocks")
+    return Response(
+        message=replace(message, extra={"thinking_blocks": blocks} if blocks else {}),
+        usage=_usage(litellm, name, counts_of(reported), reported),
+        finish_reason=choice.finish_reason or "stop",
+        model=completion.model or name,
+    )
+
+
+def _assembled(litellm: Any, name: str, assembler: StreamAssembler, stream: Any) -> Response:
+    # litellm makes up the counts that were not reported: the chunks it took in tell
+    reported = any(getattr(chunk, "usage", None) is not None for chunk in getattr(stream, "chunks", ()))
+    return Response(
+        message=assembler.message,
+        usage=_usage(litellm, name, assembler.usage if reported else {}, assembler.reported),
+        finish_reason=assembler.finish_reason or "stop",
+        model=assembler.model or name,
+    )
+
+
+def _usage(litellm: Any, name: str, counts: dict[str, int], reported: Any) -> Usage:
+    """Tokens and money of one call; partial when the counts or the price are unknown."""
+    if not counts:
+        return Usage(model_calls=1, partial=True)
+    cost = _cost(litellm, name, reported)
+    return Usage(
+        input_tokens=counts.get("prompt_tokens", 0),
+        output_tokens=counts.get("completion_tokens", 0),
+        cached_tokens=counts.get("cached_tokens", 0),
+        reasoning_tokens=counts.get("reasoning_tokens", 0),
+        model_calls=1,
+        cost=cost,
+        partial=cost is None,
+    )
+
+
+def _cost(litellm: Any, name: str, reported: Any) -> float | None:
+    """What the provider says it cost, else by litellm's table, which prices some models it does not know at 0."""
+    said = getattr(reported, "cost", None)
+    if isinstance(said, int | float) and not isinstance(said, bool):
+        return float(said)
+    if not any("input_cost_per_token" in litellm.model_cost.get(key, ()) for key in (name, name.partition("/")[2])):
+        return None
+    try:
+        return float(sum(litellm.cost_per_token(model=name, usage_object=reported)))
+    except Exception:
+        return None

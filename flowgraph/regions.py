@@ -25,6 +25,7 @@ class Regions:
         self.compiled: list[PlanChoice] = []
         self.targeted: dict[int, tuple[Target, ...]] = {}
         self.rejoins: dict[int, tuple[Rejoin, ...]] = {}
+        self.choosers: dict[int, tuple[int, ...]] = {}
         if not choices:
             return
         self.below = [0] * len(edges)
@@ -35,10 +36,11 @@ class Regions:
             self.below[node] = bits
         regions = [self._region(choice) for choice in choices]
         for number, choice in enumerate(choices):
-            self.compiled.append(self._compile(number, choice, regions, children))
+            self.compiled.append(self._compile(number, choice, regions))
 
     def chooses(self, node: int) -> tuple[int, ...]:
-        return tuple(number for number, choice in enumerate(self.compiled) if choice.chooser == node)
+        """The choices that a node makes."""
+        return self.choosers.get(node, ())
 
     def _region(self, choice: Choice) -> int:
         """The targets and everything below them."""
@@ -47,16 +49,16 @@ class Regions:
             bits |= self.below[self.index[name]]
         return bits
 
-    def _compile(self, number: int, choice: Choice, regions: list[int], children: list[list[int]]) -> PlanChoice:
+    def _compile(self, number: int, choice: Choice, regions: list[int]) -> PlanChoice:
         chooser = self.index[choice.on.name]
         targets = tuple(self.index[name] for name in choice.targets)
+        self.choosers[chooser] = (*self.choosers.get(chooser, ()), number)
         region = regions[number]
         for target in targets:
-            through = self._through(target, targets, chooser)
+            through = self._through(target, targets, region, chooser)
             self.targeted[target] = (*self.targeted.get(target, ()), Target(number, through))
-        inside = _bits(region)
-        found = dict.fromkeys(child for node in inside for child in children[node] if child not in targets)
-        rejoins = tuple(sorted(found))
+        chosen = frozenset(targets)
+        rejoins = tuple(node for node in _bits(region) if node not in chosen)
         for node in rejoins:
             branch = tuple(e.parent for e in self.edges[node] if region >> e.parent & 1)
             independent = tuple(e.parent for e in self.edges[node] if self._independent(e.parent, region, chooser))
@@ -76,12 +78,16 @@ class Regions:
             enclosed=any(bits >> chooser & 1 for other, bits in enumerate(regions) if other != number),
         )
 
-    def _through(self, target: int, targets: tuple[int, ...], chooser: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    def _through(
+        self, target: int, targets: tuple[int, ...], region: int, chooser: int
+    ) -> tuple[tuple[int, tuple[int, ...]], ...]:
+        """The parents of a target that are, or lie below, other targets; with those targets."""
         found = []
         for edge in self.edges[target]:
+            if edge.parent == chooser or not region >> edge.parent & 1:
+                continue
             others = tuple(t for t in targets if t != target and self.below[t] >> edge.parent & 1)
-            if others and edge.parent != chooser:
-                found.append((edge.parent, others))
+            found.append((edge.parent, others))
         return tuple(found)
 
     def _independent(self, parent: int, region: int, chooser: int) -> bool:

@@ -21,9 +21,10 @@ an Outcome or the join is DONE. Once all are final (rule 0 as soon as its own pa
 4. `when` is false → `skipped`; `when` that raises → `failed` (ConditionError), never "false".
 5. Else it runs.
 
-Three readings that the text leaves open (docs/decisions/0004): a rejoin whose own branch *failed* is left to rule 1,
-for failure outranks skip; "straight on" counts as taking the rejoins in rule 3; and when the chooser was skipped
-inside the branch of another choice, that outer choice decides about the common rejoins.
+What the text leaves open (docs/decisions/0004): a rejoin whose own branch *failed* is left to rule 1, for failure
+outranks skip; "straight on" counts as taking the rejoins in rule 3; and where several choices meet in a rejoin, it
+runs when another one sends it on: by taking it, by going straight on from elsewhere than above this choice, or by
+standing above this choice when this one was skipped.
 """
 
 from __future__ import annotations
@@ -47,7 +48,6 @@ class Taken:
 
     targets: tuple[int, ...] | None = None
     detail: str = ""
-    ended: bool = False
     skipped: bool = False
     failed: Reason | None = None
 
@@ -75,21 +75,30 @@ class Rules:
         self.taken = taken
 
     def early(self, index: int) -> tuple[bool, Verdict | None]:
-        """Rule 0 for a target, as soon as its own parents are final: (whether they are, verdict)."""
+        """Rule 0 for a target, as soon as it can be said: (whether it can, verdict)."""
         node = self.nodes[index]
-        for target in node.targeted:
-            if self.taken[target.choice] is None:
-                return False, None
-            if any(not self.status[parent].final for parent, _ in target.through):
-                return False, None
-        return True, self._not_live(index, node)
+        if any(self.taken[target.choice] is None for target in node.targeted):
+            return False, None
+        if (failed := self._chooser_failed(node)) is not None:
+            return True, failed
+        if not node.targeted or any(self._live(target, index) for target in node.targeted):
+            return True, None
+        if any(not self.status[parent].final for target in node.targeted for parent, _ in target.through):
+            return False, None
+        first = node.targeted[0]
+        chooser = self.choices[first.choice].chooser
+        return True, (SKIPPED, Reason("not_chosen", self.nodes[chooser].name, self._state(first.choice).detail))
+
+    def choices_made(self, index: int) -> bool:
+        """Whether every choice that the node is a rejoin of is made. One of its parents may end before that."""
+        return all(self.taken[rejoin.choice] is not None for rejoin in self.nodes[index].rejoins)
 
     def verdict(self, index: int) -> Verdict | None:
         """Rules 0 to 3, all parents being final: how the node ends without running, or None when it may run."""
         node = self.nodes[index]
         return (
-            self._not_live(index, node)
-            or self._dead_rejoin(node)
+            self.early(index)[1]
+            or self._dead_rejoin(index, node)
             or self._upstream_failed(node.parents)
             or self._parent_skipped(node)
             or self._nothing_arrived(index, node)
@@ -101,13 +110,12 @@ class Rules:
         status, wanted = self.status, node.join.quorum or 1
         data = [edge.parent for edge in node.parents if edge.data]
         others = tuple(edge for edge in node.parents if not edge.data)
-        if any(not status[edge.parent].final for edge in others) or any(
-            self.taken[t.choice] is None for t in node.targeted
-        ):
+        if any(not status[edge.parent].final for edge in others):
             return False, None
-        verdict = self._not_live(index, node) or self._upstream_failed(others)
-        if verdict:
-            return True, verdict
+        known, verdict = self.early(index)
+        verdict = verdict or self._upstream_failed(others) or self._parent_skipped(others)
+        if verdict or not known:
+            return known, verdict
         succeeded = sum(status[parent] is SUCCEEDED for parent in data)
         if succeeded >= wanted:
             return True, None
@@ -120,49 +128,50 @@ class Rules:
 
     # -- rule 0
 
-    def _not_live(self, index: int, node: PlanNode) -> Verdict | None:
-        if not node.targeted:
-            return None
+    def _chooser_failed(self, node: PlanNode) -> Verdict | None:
         for target in node.targeted:
-            state, chooser = self._state(target), self.choices[target.choice].chooser
-            if state.failed is not None:
-                return Status.UPSTREAM_FAILED, state.failed
+            failed, chooser = self._state(target.choice).failed, self.choices[target.choice].chooser
+            if failed is not None:
+                return Status.UPSTREAM_FAILED, failed
             if self.status[chooser].bad:
                 return Status.UPSTREAM_FAILED, self._failed(chooser)
-        if any(self._live(target, index) for target in node.targeted):
-            return None
-        first = node.targeted[0]
-        chooser = self.choices[first.choice].chooser
-        return SKIPPED, Reason("not_chosen", self.nodes[chooser].name, self._state(first).detail)
+        return None
 
     def _live(self, target: Target, index: int) -> bool:
-        state = self._state(target)
-        if not state.targets:
+        taken = self._state(target.choice).targets
+        if not taken:
             return False
-        if index in state.targets:
+        if index in taken:
             return True
         return any(
-            self.status[parent] is SUCCEEDED and any(other in state.targets for other in others)
+            self.status[parent] is SUCCEEDED and any(other in taken for other in others)
             for parent, others in target.through
         )
 
-    def _dead_rejoin(self, node: PlanNode) -> Verdict | None:
+    def _dead_rejoin(self, index: int, node: PlanNode) -> Verdict | None:
         for rejoin in node.rejoins:
-            if self._dead(rejoin):
-                state = self.taken[rejoin.choice]
+            if self._nothing_came(rejoin) and not self._sent_from_elsewhere(rejoin, index, node):
                 chooser = self.nodes[self.choices[rejoin.choice].chooser].name
-                return SKIPPED, Reason("choice_ended", chooser, state.detail if state else "")
+                return SKIPPED, Reason("choice_ended", chooser, self._state(rejoin.choice).detail)
         return None
 
-    def _dead(self, rejoin: Rejoin) -> bool:
-        state = self.taken[rejoin.choice]
-        if state is None or state.straight_on or state.failed is not None:
-            return False
-        if state.skipped and self.choices[rejoin.choice].enclosed:
+    def _nothing_came(self, rejoin: Rejoin) -> bool:
+        state, chooser = self._state(rejoin.choice), self.choices[rejoin.choice].chooser
+        if state.straight_on or state.failed is not None or self.status[chooser].bad:
             return False
         if any(self.status[parent] is not SKIPPED for parent in rejoin.branch):
             return False
         return not any(self.status[parent] is SUCCEEDED for parent in rejoin.independent)
+
+    def _sent_from_elsewhere(self, rejoin: Rejoin, index: int, node: PlanNode) -> bool:
+        """Whether another choice than the one of `rejoin`, of which nothing came, runs the node."""
+        if self._taken(index, node):
+            return True
+        chooser = self.nodes[self.choices[rejoin.choice].chooser]
+        above = [part.choice for part in (*chooser.targeted, *chooser.rejoins)]
+        if above and self._state(rejoin.choice).skipped:
+            return True
+        return any(self._state(other.choice).straight_on and other.choice not in above for other in node.rejoins)
 
     # -- rules 1 to 3
 
@@ -182,22 +191,22 @@ class Rules:
         needs = tuple(edge.parent for edge in node.parents) if node.needs is None else node.needs
         if not needs or any(self.status[parent] is SUCCEEDED for parent in needs):
             return None
-        if any(edge.tolerant for edge in node.parents) or self._taken_by_choice(index, node):
+        if any(edge.tolerant for edge in node.parents) or self._taken(index, node):
+            return None
+        if any(self._state(rejoin.choice).straight_on for rejoin in node.rejoins):
             return None
         names = ", ".join(f"'{self.nodes[parent].name}'" for parent in needs)
         return SKIPPED, Reason("parents_skipped", self.nodes[needs[0]].name, names)
 
-    def _taken_by_choice(self, index: int, node: PlanNode) -> bool:
-        if any(index in (self._state(target).targets or ()) for target in node.targeted):
-            return True
-        states = [self.taken[rejoin.choice] for rejoin in node.rejoins]
-        return any(state is not None and state.straight_on for state in states)
+    def _taken(self, index: int, node: PlanNode) -> bool:
+        """Whether a choice took the node by name."""
+        return any(index in (self._state(target.choice).targets or ()) for target in node.targeted)
 
     def _failed(self, parent: int) -> Reason:
         words = {Status.TIMED_OUT: "timed out", Status.CANCELLED: "was cancelled", Status.FAILED: "failed"}
         return Reason("parent_failed", self.nodes[parent].name, words.get(self.status[parent], "could not run"))
 
-    def _state(self, target: Target) -> Taken:
-        state = self.taken[target.choice]
-        assert state is not None, "rule 0 is asked only when its choices are made"
+    def _state(self, choice: int) -> Taken:
+        state = self.taken[choice]
+        assert state is not None, "the rules are asked only when the choices that they need are made"
         return state

@@ -159,12 +159,12 @@ class Schedule:
         self._troubled = [False] * len(nodes)  # some parent ended otherwise than by success
         self._failures: dict[int, Ended] = {}  # last failures that a retry or a fallback may yet mend
         self._settled: deque[int] = deque()  # final, but its readers have not heard yet
-        self._open = len(nodes)
+        self._open = len(nodes) + len(choices)
         self._out: list[Command] = []
 
     @property
     def done(self) -> bool:
-        """Whether every node is final."""
+        """Whether every node is final and every choice made."""
         return self._open == 0
 
     def attempt(self, node: int) -> int:
@@ -210,7 +210,8 @@ class Schedule:
         """How the scope ended. Raises InternalError when work is left that nothing would ever do."""
         if not self.done:
             left = [node.name for node, status in zip(self._nodes, self.statuses, strict=True) if not status.final]
-            raise InternalError(f"the run stalled: {', '.join(left[:5])} will never run")
+            left += [self._nodes[c.chooser].name for c, t in zip(self.choices, self.taken, strict=True) if t is None]
+            raise InternalError(f"the run stalled: nothing more will become of {', '.join(left[:5])}")
         unhandled = tuple(index for index in range(len(self._nodes)) if self._unhandled(index))
         return Verdict(Status.FAILED if unhandled else SUCCEEDED, unhandled)
 
@@ -285,6 +286,8 @@ class Schedule:
             if not status.final:
                 self._settle(index, Status.CANCELLED, Reason("cancelled", detail=detail))
         self._settled.clear()
+        self.taken[:] = [taken or Taken(detail=detail) for taken in self.taken]
+        self._open = 0
 
     # -- what follows from it
 
@@ -307,25 +310,33 @@ class Schedule:
     def _heard(self, child: int) -> None:
         """One of the things that a node waits for is there."""
         self._waiting[child] -= 1
-        if self.statuses[child] is not PENDING:
-            return
-        if self._eager[child]:
-            self._look_early(child)
-        elif not self._waiting[child]:
-            self._judge(child, self._rules.verdict(child) if self._troubled[child] else None)
+        self._look(child)
 
-    def _look_early(self, index: int) -> None:
-        """A target, or a join with a quorum: it may be settled before all its parents are final."""
-        if self._nodes[index].join.quorum is not None:
-            known, verdict = self._rules.quorum(index)
+    def _look(self, index: int) -> None:
+        """Settle or admit a pending node, when what is known by now allows it."""
+        if self.statuses[index] is not PENDING:
+            return
+        if self._eager[index]:
+            known, verdict = self._look_early(index)
         else:
-            known, verdict = self._rules.early(index)
-            if known and verdict is None and not self._waiting[index]:
-                verdict = self._rules.verdict(index)
-            elif verdict is None:
-                known = False
+            known, verdict = self._look_full(index)
         if known:
             self._judge(index, verdict)
+
+    def _look_early(self, index: int) -> tuple[bool, tuple[Status, Reason] | None]:
+        """A target, or a join with a quorum: it may be settled before all its parents are final."""
+        if self._nodes[index].join.quorum is not None:
+            return self._rules.quorum(index)
+        known, verdict = self._rules.early(index)
+        return (known, verdict) if verdict or not known else self._look_full(index)
+
+    def _look_full(self, index: int) -> tuple[bool, tuple[Status, Reason] | None]:
+        """Any other node: when all its parents are final and, unless all succeeded, the choices above it are made."""
+        if self._waiting[index]:
+            return False, None
+        if not self._troubled[index]:
+            return True, None
+        return (True, self._rules.verdict(index)) if self._rules.choices_made(index) else (False, None)
 
     def _judge(self, index: int, verdict: tuple[Status, Reason] | None) -> None:
         if verdict is None:
@@ -335,6 +346,8 @@ class Schedule:
 
     def _chosen(self, number: int, event: Answered) -> None:
         choice = self.choices[number]
+        if self.taken[number] is not None:  # a late answer changes nothing
+            return
         if event.error is not None:
             self._decided(number, Taken(detail=event.detail, failed=event.error))
             return
@@ -345,8 +358,11 @@ class Schedule:
 
     def _decided(self, number: int, taken: Taken) -> None:
         self.taken[number] = taken
+        self._open -= 1
         for target in self.choices[number].targets:
             self._heard(target)
+        for rejoin in self.choices[number].rejoins:
+            self._look(rejoin)
 
     # -- how it all ended
 
@@ -364,7 +380,9 @@ class Schedule:
         return not children or not all(self._tolerates(child, index) for child in children)
 
     def _tolerates(self, child: int, parent: int) -> bool:
-        return any(edge.parent == parent and edge.tolerant for edge in self._nodes[child].parents)
+        """Whether a child runs although this parent failed. (A target of the parent's choice never does.)"""
+        edges = self._nodes[child].parents
+        return any(edge.parent == parent and edge.tolerant and not edge.control for edge in edges)
 
     def _reached_quorum(self, child: int, parent: int) -> bool:
         node = self._nodes[child]

@@ -33,17 +33,31 @@ class Slots:
     """At most so many leaf nodes at a time. A node that waits for its children lends its slot."""
 
     def __init__(self, limit: int) -> None:
-        if limit < 1:
-            raise ValueError(f"max_concurrency must be at least 1, not {limit!r}")
-        self._semaphore = anyio.Semaphore(limit, fast_acquire=True)
+        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+            raise ValueError(f"max_concurrency must be a whole number of at least 1, not {limit!r}")
+        self.semaphore = anyio.Semaphore(limit, fast_acquire=True)
 
-    async def acquire(self) -> None:
-        """Wait for a slot."""
-        await self._semaphore.acquire()
 
-    def release(self) -> None:
-        """Give it back."""
-        self._semaphore.release()
+class Slot:
+    """What one attempt holds of them: one or, while it is lent, none."""
+
+    __slots__ = ("_held", "_semaphore")
+
+    def __init__(self, slots: Slots) -> None:
+        self._semaphore = slots.semaphore
+        self._held = False
+
+    async def take(self) -> None:
+        """Wait for a slot, unless it is held already. A cancelled wait leaves it with none."""
+        if not self._held:
+            await self._semaphore.acquire()
+            self._held = True
+
+    def give_back(self) -> None:
+        """Let others have it, if it is held."""
+        if self._held:
+            self._held = False
+            self._semaphore.release()
 
 
 @dataclass(slots=True)
@@ -56,7 +70,7 @@ class Job:
     limit: float | None = None
     input_checks: Checks | None = None
     output_check: Check | None = None
-    slots: Slots | None = None
+    slot: Slot | None = None
     in_loop: bool = False
 
 
@@ -97,13 +111,13 @@ def _timeout(job: Job, signal: NodeTimeout) -> NodeTimeout:
 
 
 async def _in_slot(job: Job) -> Any:
-    if job.slots is None:
+    if job.slot is None:
         return await _in_time(job)
-    await job.slots.acquire()
+    await job.slot.take()
     try:
         return await _in_time(job)
     finally:
-        job.slots.release()
+        job.slot.give_back()
 
 
 async def _in_time(job: Job) -> Any:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import random
 from collections.abc import Callable, Coroutine, Generator, Mapping
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, overload
 
+from .errors import FlowgraphError
 from .outcome import Outcome, Usage
 
 if TYPE_CHECKING:
@@ -42,10 +45,13 @@ class Call(Generic[T]):
 
     def __init__(self, path: str, start: Callable[[], Coroutine[Any, Any, T]]) -> None:
         self.path = path
-        self._start = start
+        self._start: Callable[[], Coroutine[Any, Any, T]] | None = start
 
     def __await__(self) -> Generator[Any, Any, T]:
-        return self._start().__await__()
+        start, self._start = self._start, None
+        if start is None:
+            raise FlowgraphError(f"the call of '{self.path}' was awaited twice: keep what the first await gave")
+        return start().__await__()
 
 
 class Host(Protocol):
@@ -219,6 +225,36 @@ class Context(Generic[D]):
     async def run_graph(self, graph: Any, inputs: dict[str, Any]) -> Any:
         """Run a graph in place: its nodes become children of this node run. (Calling a graph does this for you.)"""
         return await self._host.run_graph(graph, inputs)
+
+
+async def in_own_context(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Await a coroutine in a copy of the contextvars of now: what it changes does not leak out."""
+    return await _InContext(coroutine, copy_context())
+
+
+class _InContext(Generic[T]):
+    """Drives a coroutine through the loop that awaits it, each of its steps within one set of contextvars."""
+
+    __slots__ = ("_context", "_coroutine")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T], context: contextvars.Context) -> None:
+        self._coroutine = coroutine
+        self._context = context
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        run, coroutine = self._context.run, self._coroutine
+        try:
+            wanted = run(coroutine.send, None)
+            while True:
+                try:
+                    given = yield wanted
+                except BaseException as error:
+                    wanted = run(coroutine.throw, error)
+                else:
+                    wanted = run(coroutine.send, given)
+        except StopIteration as end:
+            value: T = end.value
+            return value
 
 
 async def _unwrapped(call: Call[Outcome[T]]) -> T:

@@ -6,11 +6,14 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
+import anyio
+
 from . import events as ev
+from .attempt import cancelled_from_outside
 from .bind import Values
 from .checks import checked
 from .entry import Entry
-from .errors import Break, ChoiceError, ConditionError, Skip, SubgraphFailed, brief
+from .errors import Break, ChoiceError, ConditionError, NoOutput, Skip, SubgraphFailed, brief
 from .fits import shown
 from .handle import Ref
 from .host import Host
@@ -64,23 +67,32 @@ class Drive:
         try:
             await self.runtime.backend.drain(self._works(self.schedule.start()), self.perform, self.feed)
         except BaseException as error:
-            self.feed(Stopped("the loop around it ended" if isinstance(error, Break) else "the run was cancelled"))
+            self.feed(Stopped("the loop around it ended" if isinstance(error, Break) else "from outside"))
             raise
         return self.schedule.verdict()
 
     def output(self) -> Any:
-        """The graph's output. Raises Skip with the reason when every part of it was skipped."""
+        """The graph's output. Raises Skip with the reason when all of it was skipped, NoOutput when that failed."""
         outputs = self.plan.graph.outputs
         refs: Ref | Mapping[str, Ref] = self.plan.graph.sinks() if outputs is None else outputs
         if isinstance(refs, Ref):
             value = self._read(refs)
             if value is MISSING:
+                self._refuse_failed(refs)
                 raise Skip(f"its output '{refs.name}' was skipped")
             return value
         found = {name: value for name, ref in refs.items() if (value := self._read(ref)) is not MISSING}
         if refs and not found:
+            for ref in refs.values():
+                self._refuse_failed(ref)
             raise Skip("all of its outputs were skipped")
         return found
+
+    def _refuse_failed(self, ref: Ref) -> None:
+        """An output that failed is no skipped one, even where some node of the graph tolerates it."""
+        run = self.hosts[self.plan.names.index(ref.name)].run
+        if run.status.bad:
+            raise NoOutput(f"its output '{ref.name}' is {run.status}: {run.reason}") from run.error
 
     def errors(self, verdict: Verdict) -> dict[str, BaseException]:
         """path → exception of what nothing handled."""
@@ -108,6 +120,8 @@ class Drive:
         try:
             inputs = self.values.bound(self.plan.bindings[work.node])
         except Exception as error:
+            if type(work) is FallBack:  # a value needs none
+                return await host.perform(work, {})
             host.error = error
             return Ended(work.node, Status.FAILED, Reason("error", detail=brief(error)))
         event = await host.perform(work, inputs)
@@ -150,31 +164,34 @@ class Drive:
         try:
             values = self.values.bound(binding)
             verdict = entry.when.holds(values)
-            verdict = await verdict if inspect.isawaitable(verdict) else verdict
-        except Exception as error:
+            holds = bool(await verdict if inspect.isawaitable(verdict) else verdict)
+        except (Exception, anyio.get_cancelled_exc_class()) as error:
+            if not isinstance(error, Exception) and cancelled_from_outside():
+                raise
             self.hosts[ask.node].error = failure = ConditionError(f"the condition {entry.when.text!r}: {brief(error)}")
             failure.__cause__ = error
             return Answered(ask, None, error=Reason("condition_error", detail=f"{entry.when.text}: {brief(error)}"))
         given = ", ".join(f"{name}={shown(value, 40)}" for name, value in values.items())
-        return Answered(ask, bool(verdict), f"{entry.when.text} with {given}" if given else entry.when.text)
+        return Answered(ask, holds, f"{entry.when.text} with {given}" if given else entry.when.text)
 
     def _case(self, ask: Ask, choice: PlanChoice) -> Answered:
         """The case of a choice by the value: labels match by type and value."""
         try:
             label = self.values.read(choice.chooser, choice.source)
+            for number, case in enumerate(choice.labels):
+                if type(case) is type(label) and case == label:
+                    return Answered(ask, number, shown_label(label))
         except Exception as error:
             return self._no_case(ask, brief(error))
-        for number, case in enumerate(choice.labels):
-            if type(case) is type(label) and case == label:
-                return Answered(ask, number, shown_label(label))
         if choice.has_default:
             return Answered(ask, len(choice.labels), shown_label(label))
-        known = ", ".join(map(repr, choice.labels))
+        known = ", ".join(map(shown_label, choice.labels))
         return self._no_case(ask, f"it gave {shown(label)}, and there are cases only for {known}")
 
     def _no_case(self, ask: Ask, detail: str) -> Answered:
-        path = self.hosts[ask.node].path
+        path, runtime = self.hosts[ask.node].path, self.runtime
         self._choice_errors[ask.node] = ChoiceError(f"the choice of '{path}' failed: {detail}")
+        runtime.tell(ev.Decided(runtime.now(), path, runtime.seq, "choice_error", detail))
         return Answered(ask, None, detail, error=Reason("choice_error", self.plan.names[ask.node], detail))
 
     def _read(self, ref: Ref) -> Any:
@@ -183,7 +200,7 @@ class Drive:
 
 def shown_label(label: Any) -> str:
     """A label for records and drawings."""
-    return label if isinstance(label, str) else repr(label)[:60]
+    return label if isinstance(label, str) else shown(label).partition(" ")[2]
 
 
 async def run_graph(host: Host, graph: Any, inputs: dict[str, Any]) -> Any:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import anyio
 
 from . import events as ev
-from .attempt import Ending, Job, attempt
-from .context import Call, Context, Place
-from .errors import InternalError, brief
+from .attempt import Ending, Job, Slot, attempt
+from .context import Call, Context, Place, in_own_context
+from .errors import Break, FlowgraphError, InputError, InternalError, brief
 from .fits import Check, check_for
 from .node import Node, as_node, checked_inputs
 from .outcome import MISSING, Outcome, Reason, Status, Usage
@@ -35,6 +36,9 @@ class Host:
         "_detail",
         "_lending",
         "_names",
+        "_over",
+        "_slot",
+        "_unstarted",
         "_usage",
         "attempt",
         "error",
@@ -69,7 +73,10 @@ class Host:
         self._detail: dict[str, Any] | None = None
         self._names: dict[str, int] | None = None
         self._calls: Schedule | None = None
+        self._slot: Slot | None = None
         self._lending = 0
+        self._unstarted = 0
+        self._over = True
 
     # -- facts
 
@@ -104,10 +111,14 @@ class Host:
     # -- performing what the schedule asks for
 
     async def start(self, number: int, inputs: dict[str, Any]) -> Ending:
-        """Perform an attempt."""
+        """Perform an attempt. What has swallowed a cancellation gets it here before anything new begins."""
+        await anyio.lowlevel.checkpoint_if_cancelled()
         runtime = self.runtime
         self.attempt = number
         self._names = self._calls = None
+        self._slot = None if runtime.slots is None else Slot(runtime.slots)
+        self._lending = self._unstarted = 0
+        self._over = False
         runtime.tell(ev.NodeStarted(runtime.now(), self.run.path, runtime.seq, number))
         job = Job(
             self.node,
@@ -116,11 +127,24 @@ class Host:
             self.policy.limit,
             self.input_checks,
             self.output_check,
-            runtime.slots,
+            self._slot,
             self.in_loop,
         )
-        ending = await attempt(job)
+        try:
+            ending = await attempt(job)
+        finally:
+            self._over = True
+        if self._unstarted and ending.status is Status.SUCCEEDED:
+            ending = self._warned(ending)
         self.value, self.error = ending.value, ending.error
+        return ending
+
+    def _warned(self, ending: Ending) -> Ending:
+        """Say that an `await` was forgotten. Where warnings are errors, it is one of this node."""
+        try:
+            warnings.warn(f"'{self.path}' made {self._unstarted} calls that it never awaited", stacklevel=2)
+        except Warning as error:
+            return Ending(Status.FAILED, reason=Reason("error", detail=brief(error)), error=error)
         return ending
 
     def judge(self, ask: Ask) -> Answered:
@@ -147,13 +171,14 @@ class Host:
             return Ending(Status.SUCCEEDED, fallback, error=self.error)
         node, cause = as_node(fallback), self.error
         given = {k: v for k, v in {**inputs, "error": cause}.items() if k in node.parameters}
-        self._lending += 1  # no slot is held here, so there is none to lend
+        self._slot = None  # it was given back, so there is none to lend
         try:
-            outcome = await self.spawn(node, given, Place(name="fallback"))
-        finally:
-            self._lending -= 1
+            outcome = await self._reserve(node, given, Place(name="fallback"), Policy())
+        except InputError as error:
+            outcome = Outcome(Status.FAILED, reason=Reason("error", detail=brief(error)))
         if outcome.ok:
-            return Ending(Status.SUCCEEDED, outcome.value, error=cause)
+            signal = outcome.error if isinstance(outcome.error, Break) else cause
+            return Ending(Status.SUCCEEDED, outcome.value, error=signal)
         if cause is not None:
             cause.add_note(f"its fallback failed too: {outcome.reason}")
         return Ending(Status.FAILED, error=cause)
@@ -180,11 +205,10 @@ class Host:
         timeout: Seconds | None = None,
     ) -> Call[Outcome[Any]]:
         """Reserve the place of a child; it starts when the call is awaited."""
-        inner = as_node(node)
-        given = checked_inputs(inner, inputs or {})
-        path, title = self._place(inner, place)
-        policy = Policy(retry=retry, timeout=timeout)
-        return Call(path, lambda: self._child(inner, given, path, title, policy))
+        self._still_runs()
+        call = self._reserve(as_node(node), inputs or {}, place, Policy(retry=retry, timeout=timeout))
+        self._unstarted += 1
+        return call
 
     async def gather(self, calls: tuple[Call[Any], ...], limit: int | None) -> list[Any]:
         """Run calls as branches; wait for all of them before the first error is raised."""
@@ -206,8 +230,8 @@ class Host:
             for index, call in enumerate(calls):
                 group.start_soon(branch, index, call)
         if errors:
-            order = [call.path for call in calls]
-            (_, first), *others = sorted(errors, key=lambda pair: order.index(pair[0]))
+            order = {call.path: index for index, call in enumerate(calls)}
+            (_, first), *others = sorted(errors, key=lambda pair: order[pair[0]])
             for path, error in others:
                 first.add_note(f"{path} failed, too: {brief(error)}")
             raise first
@@ -215,6 +239,7 @@ class Host:
 
     async def run_graph(self, graph: Any, inputs: dict[str, Any]) -> Any:
         """Run a graph in place, with its slot lent to the nodes of the graph."""
+        self._still_runs()
         return await self._lent(lambda: self.run_graph_in(self, graph, inputs))
 
     async def in_thread(self, function: Callable[[], Any]) -> Any:
@@ -241,6 +266,16 @@ class Host:
 
     # -- children
 
+    def _still_runs(self) -> None:
+        if self._over:
+            raise FlowgraphError(f"'{self.path}' has ended: its context cannot be used to run anything any more")
+
+    def _reserve(self, node: Node, inputs: Mapping[str, Any], place: Place, policy: Policy) -> Call[Outcome[Any]]:
+        """The call of a child, with its inputs checked and its place taken."""
+        given = checked_inputs(node, inputs)
+        path, title = self._place(node, place)
+        return Call(path, lambda: in_own_context(self._child(node, given, path, title, policy)))
+
     def _place(self, node: Node, place: Place) -> tuple[str, str]:
         """The child's path, made unique below this node run, and its title."""
         name = place.name or ("" if place.round is not None or place.item is not None else node.name)
@@ -254,6 +289,7 @@ class Host:
 
     async def _child(self, node: Node, inputs: dict[str, Any], path: str, title: str, policy: Policy) -> Outcome[Any]:
         """Run a child to its end in the calling task, with its slot lent."""
+        self._unstarted -= 1
         run = self.runtime.spawn(self.run, path, node.kind, title)
         in_loop = self.in_loop or self.node.kind == "loop"
         child = Host(self.runtime, run, node, policy, self.run_graph_in, in_loop)
@@ -297,19 +333,17 @@ class Host:
 
     async def _lent(self, body: Callable[[], Awaitable[Any]]) -> Any:
         """Do something while the slot of this node run is lent to others."""
-        slots = self.runtime.slots
-        if slots is None:
+        slot = self._slot
+        if slot is None:
             return await body()
         self._lending += 1
-        if self._lending == 1:
-            slots.release()
+        slot.give_back()
         try:
             return await body()
         finally:
             self._lending -= 1
-            if self._lending == 0:
-                with anyio.CancelScope(shield=True):
-                    await slots.acquire()
+            if self._lending == 0 and not self._over:
+                await slot.take()  # not when cancelled: clean-up must not wait for others
 
 
 def escape(name: str) -> str:

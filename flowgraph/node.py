@@ -138,7 +138,14 @@ def signature_of(function: Callable[..., Any]) -> tuple[dict[str, Parameter], An
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise TypeError(f"'{name}' takes *{parameter.name}: a node's parameters must be named one by one")
         parameters[parameter.name] = _parameter(parameter, hints.get(parameter.name, Any))
-    return parameters, hints.get("return", Any)
+    return parameters, _awaited(hints.get("return", Any))
+
+
+def _awaited(hint: Any) -> Any:
+    """What comes of it: an awaitable that a sync function returns is awaited."""
+    if isinstance(origin := get_origin(hint), type) and issubclass(origin, Awaitable):
+        return get_args(hint)[-1]
+    return hint
 
 
 def _parameter(parameter: inspect.Parameter, hint: Any) -> Parameter:

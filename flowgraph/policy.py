@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
@@ -71,11 +72,14 @@ class Retry:
 
     def wait(self, attempt: int, error: BaseException | None = None, seed: str = "") -> float:
         """Seconds to wait after the failed `attempt` (1-based)."""
-        wait = min(seconds(self.delay) * self.factor ** (attempt - 1), seconds(self.max_delay))
+        try:
+            wait = min(seconds(self.delay) * self.factor ** (attempt - 1), seconds(self.max_delay))
+        except OverflowError:  # some thousand attempts on
+            wait = seconds(self.max_delay) if seconds(self.delay) else 0.0
         if self.jitter:
             wait *= 1 + self.jitter * random.Random(f"{seed}:{attempt}").uniform(-1, 1)
         after = getattr(error, "retry_after", None)
-        return max(wait, float(after)) if isinstance(after, int | float) else wait
+        return max(wait, float(after)) if isinstance(after, int | float) and math.isfinite(after) else wait
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
 from . import events as ev
-from .errors import NoOutput
+from .errors import ChoiceError, NoOutput
 from .handle import Handle, Ref
 from .outcome import FINAL, MISSING, Outcome, Reason, Status, Usage
 from .plan import Plan
@@ -90,6 +90,7 @@ class Run:
         self.events: list[ev.Lasting] = []
         self.unhandled: tuple[str, ...] = ()
         self._outputs = outputs
+        self._choice_errors: dict[str, ChoiceError] = {}
 
     # -- what came out
 
@@ -135,7 +136,7 @@ class Run:
     @property
     def errors(self) -> dict[str, BaseException]:
         """path → exception of the failures that nothing handled, in order."""
-        found = {path: self.nodes[path].error for path in self.unhandled}
+        found = {path: self._choice_errors.get(path) or self.nodes[path].error for path in self.unhandled}
         return {path: error for path, error in found.items() if error is not None}
 
     @property
@@ -159,6 +160,8 @@ class Run:
             lines.append(f"'{found.path}' {_VERBS.get(found.status, str(found.status))}{why}{chose}")
             prefix = found.path[: -len(found.name)] if found.path.endswith(found.name) else ""
             found = self.nodes.get(prefix + found.reason.node) if found.reason and found.reason.node else None
+        if len(lines) > _EXPLAINED:
+            lines[_EXPLAINED - 2 : -1] = [f"… and so on through {len(lines) - _EXPLAINED + 1} more nodes"]
         return "\n".join(f"{'  ' * depth}{line}" for depth, line in enumerate(lines))
 
     def __str__(self) -> str:
@@ -243,6 +246,8 @@ class Run:
     def _decided(self, event: ev.Decided) -> None:
         if event.what == "choice":
             self.nodes[event.path].chosen = event.detail
+        elif event.what == "choice_error":
+            self._choice_errors[event.path] = ChoiceError(f"the choice of '{event.path}' failed: {event.detail}")
 
     def _node_finished(self, event: ev.NodeFinished) -> None:
         node = self.nodes[event.path]
@@ -282,6 +287,9 @@ GLYPHS = {
     Status.CANCELLED: "■",
 }
 """One sign a status, so that no reader depends on colour."""
+
+_EXPLAINED = 20
+"""How many links of a chain of causes are told: the first ones and the last."""
 
 _VERBS = {Status.SKIPPED: "was skipped", Status.CANCELLED: "was cancelled", Status.UPSTREAM_FAILED: "could not run"}
 

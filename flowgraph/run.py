@@ -12,7 +12,7 @@ from typing import Any, Self, TypedDict, Unpack
 import anyio
 
 from . import events as ev
-from .backends.local import LocalBackend
+from .backends.local import LocalBackend, first_of
 from .checks import checked
 from .drive import Drive
 from .errors import FlowgraphError, InputError, RunCancelled, RunFailed
@@ -136,22 +136,26 @@ class LiveRun:
 
     def __init__(self, graph: Graph, inputs: Mapping[str, Any] | None, options: RunOptions) -> None:
         self._arguments = (graph, inputs, options)
-        self._group = anyio.create_task_group()
         self._scope = anyio.CancelScope()
         self._over = anyio.Event()
         self._execution: _Execution | None = None
 
     async def __aenter__(self) -> Self:
         self._execution = _Execution(*self._arguments)
+        self._group = anyio.create_task_group()
         await self._group.__aenter__()
         self._group.start_soon(self._main, self._execution)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> bool | None:
+    ) -> None:
+        """Cancel what still runs and wait for its end. What the block raised is raised as it is, in no group."""
         self._scope.cancel()
-        return await self._group.__aexit__(kind, error, traceback)
+        try:
+            await self._group.__aexit__(None, None, None)
+        except BaseExceptionGroup as errors:
+            raise first_of(errors) from None
 
     @property
     def record(self) -> Run:
@@ -186,6 +190,7 @@ class LiveRun:
             if execution.record.status is Status.PENDING:  # cancelled before its first step
                 runtime = execution.runtime
                 runtime.tell(ev.RunFinished(runtime.now(), "", runtime.seq, Status.CANCELLED))
+                runtime.close()
             self._over.set()
 
     def _running(self) -> _Execution:

@@ -18,8 +18,9 @@ class Reader:
     """An async iterator over events: those kept so far, then the new ones as they come, until the run is over."""
 
     def __init__(self, history: Sequence[Lasting] = (), room: int = ROOM) -> None:
-        self._events: deque[Event] = deque(history)
-        self._passing = 0
+        self._lasting: deque[tuple[int, Event]] = deque(enumerate(history))
+        self._passing: deque[tuple[int, Event]] = deque()  # kept apart, so that the oldest is found at once
+        self._count = len(history)
         self._lost = 0
         self._room = room
         self._bell = anyio.Event()
@@ -27,11 +28,12 @@ class Reader:
 
     def put(self, event: Event) -> None:
         """Add an event; never waits. Of passing ones the oldest is dropped when the reader is too slow."""
-        if not isinstance(event, Lasting):
-            if self._passing >= self._room:
-                self._drop()
-            self._passing += 1
-        self._events.append(event)
+        kept = self._lasting if isinstance(event, Lasting) else self._passing
+        if kept is self._passing and len(kept) >= self._room:
+            kept.popleft()
+            self._lost += 1
+        kept.append((self._count, event))
+        self._count += 1
         self._bell.set()
 
     def close(self) -> None:
@@ -43,23 +45,15 @@ class Reader:
         return self
 
     async def __anext__(self) -> Event:
-        while not self._events:
+        lasting, passing = self._lasting, self._passing
+        while not lasting and not passing:
             if self._closed:
                 raise StopAsyncIteration
             self._bell = anyio.Event()
             await self._bell.wait()
-        if self._lost and not isinstance(self._events[0], Lasting):
+        if not passing or (lasting and lasting[0][0] < passing[0][0]):
+            return lasting.popleft()[1]
+        if self._lost:
             count, self._lost = self._lost, 0
-            return Gap(self._events[0].at, "", count)
-        event = self._events.popleft()
-        if not isinstance(event, Lasting):
-            self._passing -= 1
-        return event
-
-    def _drop(self) -> None:
-        for position, event in enumerate(self._events):
-            if not isinstance(event, Lasting):
-                del self._events[position]
-                self._passing -= 1
-                self._lost += 1
-                return
+            return Gap(passing[0][1].at, "", count)
+        return passing.popleft()[1]

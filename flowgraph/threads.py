@@ -54,7 +54,7 @@ class _Call:
         self._body = body
         self._value: Any = None
         self._error: BaseException | None = None
-        self._wake = _waker()
+        self._wake = waker()
         self.done = anyio.Event()
 
     def perform(self) -> None:
@@ -76,7 +76,7 @@ class _Call:
         return self._value
 
 
-def _waker() -> Callable[[Callable[[], object]], object]:
+def waker() -> Callable[[Callable[[], object]], object]:
     """How a thread gets a callable run on the event loop we are in."""
     if (trio := sys.modules.get("trio")) is not None:
         try:

@@ -43,7 +43,7 @@ class LocalBackend:
                 for command in work:
                     group.start_soon(hands.do, command)
         except BaseExceptionGroup as errors:
-            raise _first_of(errors) from None
+            raise first_of(errors) from None
 
 
 class _Hands:
@@ -89,7 +89,7 @@ def _clock() -> Callable[[], float]:
     return asyncio.get_running_loop().time
 
 
-def _first_of(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+def first_of(errors: BaseExceptionGroup[BaseException]) -> BaseException:
     """The one exception that stands for a group: an interrupt before anything else, else the first."""
     flat: list[BaseException] = []
     stack: list[BaseException] = [errors]

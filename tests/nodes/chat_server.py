@@ -163,7 +163,7 @@ class _Handler(BaseHTTPRequestHandler):
         seen = Seen(self.path, {key.lower(): value for key, value in self.headers.items()}, body)
         answer = self.server.owner.answer(seen)
         self.server.owner.wait(answer.delay)
-        if answer.events is None and body.get("stream") and answer.status == 200 and not answer.cut:
+        if answer.events is None and body.get("stream") and "choices" in answer.body and not answer.cut:
             answer = replace(answer, events=tuple(_streamed(answer.body, body)))
         if answer.events is None:
             self._send_json(answer)

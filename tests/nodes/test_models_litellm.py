@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -218,15 +220,12 @@ SOON = format_datetime(datetime.now(UTC) + timedelta(hours=1))
             None,
         ),
         (error(400, "the request exceeds the available context size"), errors.ContextTooLongError, None),
-        (Answer({"a": 1}), errors.ModelServerError, None),
     ],
     ids=lambda value: str(value.status) if isinstance(value, Answer) else getattr(value, "__name__", ""),
 )
 async def test_c12_errors_are_told_apart_and_nothing_is_retried(
     chat_server: ChatServer, answer: Answer, expected: type[Exception], retry_after: float | None, stream: bool
 ) -> None:
-    if stream and answer.status == 200:
-        pytest.skip("a reply without choices is an empty stream")
     chat_server.script(answer)
     with pytest.raises(errors.ModelError) as caught:
         await ask(chat_server, stream=stream)
@@ -270,6 +269,25 @@ async def test_c12_connections_that_break_or_stall_are_transient(
         await ask(chat_server, stream=stream, settings=ModelSettings(timeout=0.4))
     assert type(caught.value) is expected
     assert time.monotonic() - start < 3
+    assert len(chat_server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "stream"),
+    [
+        (Answer({"a": 1}), False),
+        (Answer({"a": 1}), True),
+        (events(), True),
+        (events("not json"), True),
+        (events(chunk({"content": "Hi"}), "not json"), True),
+        (events(chunk({"content": "Hi"}), {"error": {"message": "overloaded", "code": "overloaded"}}), True),
+    ],
+    ids=["no choices", "no stream", "empty stream", "not json", "torn stream", "error in the stream"],
+)
+async def test_c12_nonsense_of_a_server_is_transient(chat_server: ChatServer, answer: Answer, stream: bool) -> None:
+    chat_server.script(answer)
+    with pytest.raises(errors.TransientModelError):
+        await ask(chat_server, stream=stream)
     assert len(chat_server.requests) == 1
 
 
@@ -317,6 +335,27 @@ async def test_a_slow_call_does_not_hold_up_the_loop(chat_server: ChatServer) ->
         for _ in range(2):
             tasks.start_soon(ask, chat_server)
     assert time.monotonic() - start < 0.58
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_the_first_calls_at_once_wait_for_one_import(chat_server: ChatServer) -> None:
+    chat_server.script(*[text("Hi")] * 3)
+    code = """
+import anyio, sys
+from flowgraph_nodes import Model, ModelSettings, Transcript, UserMessage
+from flowgraph_nodes.models import Request
+
+async def main() -> None:
+    model = Model("openai/x", ModelSettings(api_base=sys.argv[1]))
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3):
+            tasks.start_soon(model.complete, Request(messages=Transcript([UserMessage("Hi")])))
+
+anyio.run(main)
+"""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    await anyio.run_process([sys.executable, "-c", code, chat_server.url], env=environment)
+    assert len(chat_server.requests) == 3
 
 
 async def test_a_server_of_ones_own_needs_no_key(chat_server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,9 +109,11 @@ class ChatModel(Protocol):
     @property
     def name(self) -> str:
         """The name for messages, records and price tables, such as "openai/gpt-5-mini"."""
+        ...
 
     def check(self) -> None:
         """Raise `ModelConfigError` when a call cannot succeed as things are configured. Makes no call."""
+        ...
 
     async def complete(self, request: Request, on_delta: OnDelta | None = None) -> Response:
         """Make one call, without retries; stream it when `on_delta` is given.
@@ -120,3 +122,4 @@ class ChatModel(Protocol):
             TransientModelError: the same request may succeed later.
             PermanentModelError: it will not.
         """
+        ...

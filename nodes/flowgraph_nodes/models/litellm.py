@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -19,7 +18,7 @@ from typing import Any, Final
 import anyio
 
 from flowgraph.outcome import Usage
-from flowgraph_nodes.errors import ModelConfigError
+from flowgraph_nodes.errors import ModelConfigError, ModelConnectionError
 from flowgraph_nodes.messages import AssistantMessage
 from flowgraph_nodes.models.base import ForcedTool, OnDelta, Request, Response
 from flowgraph_nodes.models.failures import translated
@@ -32,6 +31,8 @@ _END: Final = object()
 _BY_IDENTITY: Final = frozenset({"azure", "bedrock", "sagemaker", "vertex_ai"})
 """Providers that may take their rights from the machine: a missing key says nothing."""
 
+_litellm: Any = None
+
 
 async def complete(name: str, request: Request, on_delta: OnDelta | None = None) -> Response:
     """One call of the model `name`, with the request's settings; streamed when `on_delta` is given.
@@ -39,7 +40,7 @@ async def complete(name: str, request: Request, on_delta: OnDelta | None = None)
     Raises:
         TransientModelError, PermanentModelError: see `flowgraph_nodes.errors`.
     """
-    litellm = sys.modules.get("litellm") or await threads().run(_load)
+    litellm = _litellm or await threads().run(_load)
     arguments = _arguments(name, request)
     secret = request.settings.secret()
     if on_delta is None:
@@ -90,11 +91,14 @@ def check(name: str, settings: ModelSettings) -> None:
 
 
 def _load() -> Any:
+    global _litellm  # noqa: PLW0603 - set once it is whole: sys.modules holds it long before
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or it fetches its prices when imported
     import litellm
 
-    litellm.suppress_debug_info = True  # or it prints advertisements
-    return litellm
+    loaded: Any = litellm
+    loaded.suppress_debug_info = True  # or it prints advertisements
+    _litellm = loaded
+    return loaded
 
 
 @contextmanager
@@ -207,8 +211,11 @@ def _response(litellm: Any, name: str, completion: Any) -> Response:
 
 
 def _assembled(litellm: Any, name: str, assembler: StreamAssembler, stream: Any) -> Response:
-    # litellm makes up the counts that were not reported: the chunks it took in tell
-    reported = any(getattr(chunk, "usage", None) is not None for chunk in getattr(stream, "chunks", ()))
+    # the chunks that litellm took in tell what is real: it makes up an end, and counts that were not reported
+    taken = getattr(stream, "chunks", None)
+    if taken is not None and not taken:
+        raise ModelConnectionError(f"model '{name}': the stream ended before it began", model=name)
+    reported = taken is None or any(getattr(chunk, "usage", None) is not None for chunk in taken)
     return Response(
         message=assembler.message,
         usage=_usage(litellm, name, assembler.usage if reported else {}, assembler.reported),

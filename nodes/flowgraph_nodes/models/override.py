@@ -6,7 +6,7 @@ The stand-ins hold for everything the block starts, on any thread or event loop,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
 from typing import Final
@@ -24,21 +24,25 @@ def override_models(models: Mapping[str, ChatModel]) -> Iterator[None]:
     models: from a name or pattern (`"openai/*"`, `"*"`) to a model, usually a `ScriptedModel` or `Scripted`; the
     first pattern that fits holds. Blocks nest: inner ones come first.
     """
-    token = _layers.set((dict(models), *_layers.get()))
-    try:
+    with _layer(dict(models)):
         yield
-    finally:
-        _layers.reset(token)
 
 
 @contextmanager
 def no_real_models() -> Iterator[None]:
     """In this block, a call of a real model raises `RealModelError`, unless `override_models` within replaces it."""
-    token = _layers.set((None, *_layers.get()))
+    with _layer(None):
+        yield
+
+
+@contextmanager
+def _layer(models: Mapping[str, ChatModel] | None) -> Iterator[None]:
+    token = _layers.set((models, *_layers.get()))
     try:
         yield
     finally:
-        _layers.reset(token)
+        with suppress(ValueError):  # left in another context than entered, as fixtures may be: nothing to undo here
+            _layers.reset(token)
 
 
 def stand_in(name: str) -> ChatModel | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -158,12 +158,17 @@ def _path_in(data: Any, loc: _Path) -> _Path:
     """The part of an error's location that is in the data; the rest names members of unions and the like."""
     path: list[int | str] = []
     for key in loc:
-        known: Any = data if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else ()
-        if key not in known:
+        if key not in _keys(data):
             break
         data = data[key]
         path.append(key)
     return tuple(path)
+
+
+def _keys(data: Any) -> Container[int | str]:
+    if isinstance(data, dict):
+        return data.keys()
+    return range(len(data)) if isinstance(data, list) else ()
 
 
 def _at(data: Any, path: _Path) -> Any:

@@ -252,6 +252,18 @@ async def test_models_and_ready_schemas_read_arguments_too() -> None:
 
 
 @pytest.mark.anyio
+async def test_names_that_look_like_secrets_stay_readable_in_argument_errors() -> None:
+    def login(token: int, password: int) -> None:
+        raise AssertionError("not to be called")
+
+    result = await Toolbox([login]).run_call(ToolCall("1", "login", '{"token": "x"}'))
+    assert result.text == (
+        "Error (BadArguments): token: Input should be a valid integer, unable to parse string as an integer; "
+        "password: is missing (arguments: token, password)"
+    )
+
+
+@pytest.mark.anyio
 async def test_a_validator_that_raises_something_else_is_an_error_result() -> None:
     from pydantic import AfterValidator
 

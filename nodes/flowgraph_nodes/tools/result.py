@@ -74,18 +74,19 @@ def returned(call: ToolCall, value: Any) -> ToolResult:
 
 
 def failed(call: ToolCall, kind: str, message: str) -> ToolResult:
-    """An error result; secrets are taken out of the message."""
-    message = redacted(to_text(message))
+    """An error result, in words for the model."""
+    message = to_text(message)
     return ToolResult(call, f"Error ({kind}): {message}", failure=Failure(kind, message))
 
 
 def raised(call: ToolCall, error: BaseException) -> ToolResult:
-    """The error result of a tool that raised: the error's kind and message, without its stack."""
-    leaves = list(_leaves(error))
+    """The error result of a tool that raised: the error's kind and message, without its stack and secrets."""
+    kind, leaves = type(error).__name__, list(_leaves(error))
     if leaves == [error]:
-        kind = type(error).__name__
-        return failed(call, kind, to_text(error).removeprefix(f"{kind}: ") or "no message")
-    return failed(call, type(error).__name__, "; ".join(map(to_text, leaves)))
+        message = to_text(error).removeprefix(f"{kind}: ") or "no message"
+    else:
+        message = "; ".join(map(to_text, leaves))
+    return failed(call, kind, redacted(message))
 
 
 def cancelled(call: ToolCall) -> ToolResult:

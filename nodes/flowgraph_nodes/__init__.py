@@ -1,5 +1,6 @@
 """Agents, models and tools for flowgraph: nodes that think."""
 
+from flowgraph_nodes.agents import AgentConfigError, AgentFailed, AgentResult, AgentRun, ReactAgent
 from flowgraph_nodes.errors import AgentError
 from flowgraph_nodes.flows import LoopExhausted, LoopFlow, parallel, route, sequence
 from flowgraph_nodes.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
@@ -18,7 +19,11 @@ from flowgraph_nodes.tools import Fail, Stop, Tool, Toolbox, ToolContext, ToolRe
 from flowgraph_nodes.transcript import Transcript
 
 __all__ = [
+    "AgentConfigError",
     "AgentError",
+    "AgentFailed",
+    "AgentResult",
+    "AgentRun",
     "AssistantMessage",
     "ChatModel",
     "Fail",
@@ -27,6 +32,7 @@ __all__ = [
     "Message",
     "Model",
     "ModelSettings",
+    "ReactAgent",
     "Reply",
     "Scripted",
     "ScriptedModel",

@@ -1,0 +1,275 @@
+"""What all agents have in common: their configuration, and how one of them is a node and runs alone."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from flowgraph.context import Context
+from flowgraph.fits import describe
+from flowgraph.node import Parameter
+from flowgraph.policy import Retry
+from flowgraph.prompts import Prompt
+from flowgraph_nodes.agents.alone import run_alone, run_alone_async
+from flowgraph_nodes.agents.errors import AgentConfigError, AgentFailed
+from flowgraph_nodes.agents.history import History
+from flowgraph_nodes.agents.output import FINAL_TOOL, Output
+from flowgraph_nodes.agents.progress import Patience
+from flowgraph_nodes.agents.reasons import Ending, StopReason
+from flowgraph_nodes.agents.result import AgentResult
+from flowgraph_nodes.agents.stream import AgentRun
+from flowgraph_nodes.agents.task import PromptLike, Task, task_of
+from flowgraph_nodes.agents.tool_modes import ToolMode, in_mode
+from flowgraph_nodes.agents.turn import MODEL_RETRY, Means
+from flowgraph_nodes.errors import AgentError
+from flowgraph_nodes.messages import Message
+from flowgraph_nodes.models import ChatModel, Fallbacks, ModelLike, ModelSettings, resolve
+from flowgraph_nodes.tools import Tool, Toolbox
+
+UNNAMED: Final = "unnamed_agent"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Agent(ABC):
+    """The configuration that agents share. Frozen; one object serves many runs at once.
+
+    model: a litellm name, a `Model`, any `ChatModel`, or a list of these (later ones are fallbacks, for each call).
+    settings: over the models' own; None in a field means unset, 0 is 0.
+    instructions: the system prompt, a text or a Path; its placeholders are filled from prompt_vars.
+    prompt: what is asked, a template, a Path or a function; its placeholders or parameters are the agent's. Without
+    it the agent has one parameter, `task`.
+    tools: tools, or anything that `tool` makes one of. tool_mode: how calls travel: "native", "schema" or "text".
+    output_type: of the answer; anything pydantic knows, default text.
+    name, description: who it is, for records and other agents.
+    tool_retry: failures in a row of the same call before it counts as stuck. output_retries: answers that do not fit
+    the output type and are sent back. max_nudges: replies in a row without answer or call that are followed by a
+    reminder. model_retry: for transient errors of each model.
+
+    Raises:
+        AgentConfigError: with everything that is wrong. ToolDefinitionError, DuplicateToolError: about the tools.
+    """
+
+    model: ModelLike
+    settings: ModelSettings = field(default_factory=ModelSettings)
+    instructions: str | Path = ""
+    prompt_vars: Mapping[str, Any] = field(default_factory=dict)
+    prompt: PromptLike | None = None
+    tools: Iterable[Tool | Callable[..., Any]] = ()
+    tool_mode: ToolMode = "native"
+    output_type: Any = str
+    name: str = UNNAMED
+    description: str = ""
+    tool_retry: int = 3
+    output_retries: int = 2
+    max_nudges: int = 2
+    model_retry: Retry = MODEL_RETRY
+
+    kind: ClassVar[str] = "agent"
+
+    parameters: Mapping[str, Parameter] = field(init=False)
+    _models: tuple[ChatModel, ...] = field(init=False)
+    _toolbox: Toolbox = field(init=False)
+    _task: Task = field(init=False)
+    _output: Output | None = field(init=False, default=None)
+    _system: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        toolbox = self.tools.copy() if isinstance(self.tools, Toolbox) else Toolbox(self.tools)
+        self._set(_toolbox=toolbox, tools=tuple(toolbox), prompt_vars=dict(self.prompt_vars))
+        if problems := list(self._wrong()):
+            raise AgentConfigError(type(self).__name__, str(self.name), problems)
+
+    # -- as a node
+
+    def problems(self) -> list[str]:
+        """What stands in the way of a run as things are, such as a missing key. Makes no call."""
+        found: list[str] = []
+        for model in self._models:
+            try:
+                model.check()
+            except AgentError as error:
+                found.append(str(error))
+        return found
+
+    async def call(self, ctx: Context[Any], inputs: dict[str, Any]) -> Any:
+        """Run as a node: the output is the answer, the messages and the stop reason are details of the node run.
+
+        Raises AgentFailed when it stopped without success, and the provider's error when that stopped it.
+        """
+        return await self.answer(ctx, inputs)
+
+    async def answer(self, ctx: Context[Any], inputs: dict[str, Any], before: Iterable[Message] = ()) -> Any:
+        """`call`, continuing the conversation `before`."""
+        history = History(self._system, before, await self._task.text(ctx, inputs))
+        reason: StopReason = "cancelled"
+        ending: Ending | None = None
+        try:
+            ending = await self._work(ctx, history)
+            reason = ending.reason
+        except Exception:
+            reason = "error"
+            raise
+        finally:
+            ctx.keep(**_details(history, reason, ending))
+        if ending.ok:
+            return ending.output
+        partial = history.said if ending.output is None else ending.output
+        messages = history.transcript.messages
+        raise AgentFailed(self.name, ending.reason, ending.detail, partial=partial, messages=messages)
+
+    @abstractmethod
+    async def _work(self, ctx: Context[Any], history: History) -> Ending:
+        """Do what this kind of agent does, from the task to an ending."""
+
+    # -- alone
+
+    def run(self, task: Any = None, /, *, history: Iterable[Message] | None = None, **inputs: Any) -> AgentResult:
+        """Run the agent alone and give its result. Inside async code use `await agent.arun(...)`.
+
+        task: the value of the only parameter (or of `task`). history: the messages of a conversation to continue,
+        such as `previous.messages`. inputs: values of parameters by name.
+
+        Raises InputError, GraphError (what `problems` finds), AgentFailed, ModelError.
+        """
+        return run_alone(self, self._bound(task, inputs), history)
+
+    async def arun(
+        self, task: Any = None, /, *, history: Iterable[Message] | None = None, **inputs: Any
+    ) -> AgentResult:
+        """`run` for async code."""
+        return await run_alone_async(self, self._bound(task, inputs), history)
+
+    def stream(self, task: Any = None, /, *, history: Iterable[Message] | None = None, **inputs: Any) -> AgentRun:
+        """A run to be watched: `async with agent.stream("…") as run: async for event in run: …`.
+
+        Leaving the block stops whatever still runs. Arguments as in `run`.
+        """
+        return AgentRun(self, self._bound(task, inputs), history)
+
+    # -- for the kinds of agent
+
+    def _means(self) -> Means:
+        """What the turns of one run are taken with."""
+        toolbox = self._toolbox.copy()
+        choice, controls = None, frozenset[str]()
+        if self._output is not None:
+            toolbox.add(self._output.tool)
+            choice, controls = "required", frozenset({FINAL_TOOL})
+        return Means(
+            models=self._models,
+            toolbox=toolbox,
+            settings=self.settings,
+            retry=self.model_retry,
+            tool_choice=choice,  # type: ignore[arg-type]  # a literal
+            controls=controls,
+        )
+
+    def _patience(self) -> Patience:
+        return Patience(nudges=self.max_nudges, tool_retry=self.tool_retry, output_retries=self.output_retries)
+
+    # -- building
+
+    def _wrong(self) -> Iterator[str]:
+        """Everything that is wrong with the configuration; sets what is derived from it on the way."""
+        yield from self._wrong_values()
+        try:
+            modes = tuple(in_mode(model, self.tool_mode) for model in _flat(resolve(self.model)))
+            self._set(_models=modes)
+        except (AgentError, ValueError) as error:
+            yield str(error)
+        try:
+            self._set(_task=(task := task_of(self.prompt)), parameters=dict(task.parameters))
+        except (OSError, TypeError) as error:
+            yield f"prompt: {error}"
+        yield from self._wrong_instructions()
+        if self.output_type is not str:
+            yield from self._wrong_output()
+
+    def _wrong_values(self) -> Iterator[str]:
+        for name, wanted in (("name", str), ("settings", ModelSettings), ("model_retry", Retry)):
+            if not isinstance(value := getattr(self, name), wanted):
+                yield f"{name}={value!r} must be a {wanted.__name__}"
+        if not str(self.name).strip():
+            yield "name is empty"
+        if isinstance(self.prompt, str) and not self.prompt.strip():
+            yield "prompt is empty: leave it out, and the agent takes a `task`"
+        for name, least in self._least().items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                yield f"{name}={value!r} must be a whole number of at least {least}"
+
+    def _least(self) -> dict[str, int]:
+        """The numbers among the settings, each with the least value that it may have."""
+        return {"tool_retry": 0, "output_retries": 0, "max_nudges": 0}
+
+    def _wrong_instructions(self) -> Iterator[str]:
+        try:
+            template = Prompt(self.instructions)
+        except (OSError, TypeError) as error:
+            yield f"instructions: {error}"
+            return
+        used = [item.name for item in template.placeholders]
+        for name in self.prompt_vars:
+            if name not in used:
+                yield f"prompt_vars: the instructions have no {{{name}}}"
+        missing = [item.name for item in template.placeholders if not item.maybe and item.name not in self.prompt_vars]
+        if missing:
+            yield f"prompt_vars: no value for {', '.join(missing)} (write {{{{{missing[0]}}}}} for the literal text)"
+            return
+        absent = dict.fromkeys(used)
+        try:
+            self._set(_system=template.render({**absent, **self.prompt_vars}))
+        except LookupError as error:
+            yield f"prompt_vars: {error}"
+
+    def _wrong_output(self) -> Iterator[str]:
+        if FINAL_TOOL in self._toolbox:
+            yield f"tools: '{FINAL_TOOL}' is the tool that takes the {describe(self.output_type)}: rename yours"
+        try:
+            self._set(_output=Output(self.output_type))
+        except Exception as error:
+            yield f"output_type={self.output_type!r} will not do: {error}"
+
+    def _bound(self, task: Any, inputs: dict[str, Any]) -> dict[str, Any]:
+        """The inputs by name, the positional one under the name it belongs to. Raises TypeError when it has none."""
+        if task is None:
+            return inputs
+        name = "task" if "task" in self.parameters else next(iter(self.parameters), "")
+        if name != "task" and len(self.parameters) != 1:
+            raise TypeError(f"agent '{self.name}' takes {', '.join(self.parameters) or 'no inputs'}: give them by name")
+        if name in inputs:
+            raise TypeError(f"agent '{self.name}' got '{name}' twice")
+        return {name: task, **inputs}
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}: {', '.join(model.name for model in self._models)}>"
+
+
+def _flat(model: ChatModel) -> Iterator[ChatModel]:
+    if isinstance(model, Fallbacks):
+        for inner in model.models:
+            yield from _flat(inner)
+    else:
+        yield model
+
+
+def _details(history: History, reason: StopReason, ending: Ending | None) -> dict[str, Any]:
+    """What the node run keeps: plain data, so that any store can."""
+    details: dict[str, Any] = {
+        "messages": history.transcript.to_wire(),
+        "new": len(history) - history.start,
+        "turns": history.turns,
+        "stop_reason": reason,
+    }
+    if ending is not None and ending.detail:
+        details["stop_detail"] = ending.detail
+    if ending is not None and ending.call is not None:
+        details["stopped_by"] = {"name": ending.call.name, "arguments": ending.call.arguments}
+    return details

@@ -1,0 +1,38 @@
+"""The plain agent: it thinks, acts, looks at what came of it, and so on until it has an answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from flowgraph.context import Context
+from flowgraph_nodes.agents.agent import Agent
+from flowgraph_nodes.agents.history import History
+from flowgraph_nodes.agents.progress import Progress
+from flowgraph_nodes.agents.reasons import Ending
+from flowgraph_nodes.agents.turn import take_turn
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ReactAgent(Agent):
+    """An agent that takes turns until a reply is an answer, with no further call.
+
+    max_turns: model calls at most, default 20; then it stops with the reason `limit`. The rest: see `Agent`.
+
+    >>> agent = ReactAgent(model="openai/gpt-5-mini", tools=[fetch], prompt="Collect facts on {topic}")
+    """
+
+    max_turns: int = 20
+
+    async def _work(self, ctx: Context[Any], history: History) -> Ending:
+        means = self._means()
+        progress = Progress(self._patience(), self._output)
+        for _ in range(self.max_turns):
+            turn = await take_turn(ctx, means, history)
+            ctx.emit("turn", history.turns)
+            if (ending := progress.after(turn, history)) is not None:
+                return ending
+        return Ending("limit", detail=f"max_turns={self.max_turns} turns were taken without an answer")
+
+    def _least(self) -> dict[str, int]:
+        return {**super()._least(), "max_turns": 1}

@@ -100,7 +100,7 @@ class Rules:
             self.early(index)[1]
             or self._dead_rejoin(index, node)
             or self._upstream_failed(node.parents)
-            or self._parent_skipped(node)
+            or self._parent_skipped(node.parents)
             or self._nothing_arrived(index, node)
         )
 
@@ -150,27 +150,28 @@ class Rules:
 
     def _dead_rejoin(self, index: int, node: PlanNode) -> Verdict | None:
         for rejoin in node.rejoins:
-            if self._nothing_came(rejoin) and not self._sent_from_elsewhere(rejoin, index, node):
+            if self._nothing_came(rejoin) and not self._sent_on(rejoin, index, node):
                 chooser = self.nodes[self.choices[rejoin.choice].chooser].name
                 return SKIPPED, Reason("choice_ended", chooser, self._state(rejoin.choice).detail)
         return None
 
     def _nothing_came(self, rejoin: Rejoin) -> bool:
+        """Whether nothing came out of the branches of a choice, and nothing that has nothing to do with it."""
         state, chooser = self._state(rejoin.choice), self.choices[rejoin.choice].chooser
-        if state.straight_on or state.failed is not None or self.status[chooser].bad:
+        if state.failed is not None or self.status[chooser].bad:
             return False
         if any(self.status[parent] is not SKIPPED for parent in rejoin.branch):
             return False
         return not any(self.status[parent] is SUCCEEDED for parent in rejoin.independent)
 
-    def _sent_from_elsewhere(self, rejoin: Rejoin, index: int, node: PlanNode) -> bool:
-        """Whether another choice than the one of `rejoin`, of which nothing came, runs the node."""
+    def _sent_on(self, rejoin: Rejoin, index: int, node: PlanNode) -> bool:
+        """Whether some choice runs the node although nothing came out of the branches of this one."""
         if self._taken(index, node):
             return True
         chooser = self.nodes[self.choices[rejoin.choice].chooser]
-        above = [part.choice for part in (*chooser.targeted, *chooser.rejoins)]
+        above = [target.choice for target in chooser.targeted] + [other.choice for other in chooser.rejoins]
         if above and self._state(rejoin.choice).skipped:
-            return True
+            return True  # it was not even asked: the choices above it decide
         return any(self._state(other.choice).straight_on and other.choice not in above for other in node.rejoins)
 
     # -- rules 1 to 3
@@ -181,8 +182,8 @@ class Rules:
                 return Status.UPSTREAM_FAILED, self._failed(edge.parent)
         return None
 
-    def _parent_skipped(self, node: PlanNode) -> Verdict | None:
-        for edge in node.parents:
+    def _parent_skipped(self, edges: Sequence[Edge]) -> Verdict | None:
+        for edge in edges:
             if edge.required and not edge.tolerant and self.status[edge.parent] is SKIPPED:
                 return SKIPPED, Reason("parent_skipped", self.nodes[edge.parent].name)
         return None

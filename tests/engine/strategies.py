@@ -68,7 +68,7 @@ class Stub:
 
 ANNOTATIONS: dict[Kind, Any] = {
     Kind.REQUIRED: Any,
-    Kind.MAYBE: Maybe[Any],
+    Kind.MAYBE: Maybe[Any],  # type: ignore[misc]  # an alias may be used so at run time
     Kind.OUTCOME: Outcome[Any],
     Kind.DEFAULT: Any,
 }
@@ -180,6 +180,43 @@ def _options(draw: st.DrawFn, node: int, used: list[Use], chosen: list[Any], joi
 def _targets(node: int, cases: dict[str, Targets], default: Targets | None) -> bool:
     taken = [*cases.values(), default]
     return any(isinstance(targets, list) and f"n{node}" in targets for targets in taken)
+
+
+# -- graphs by hand
+
+MARKS = {"?": Kind.MAYBE, "!": Kind.OUTCOME, "=": Kind.DEFAULT}
+
+
+def sketch(nodes: Mapping[str, str], choose: Sequence[tuple[Any, ...]] = (), **options: Mapping[str, Any]) -> Graph:
+    """A graph in few words: `sketch({"a": "", "b": "a", "c": "a? b! (d)"}, [("a", {"go": "b", "stop": END})])`.
+
+    A node reads the names behind it: `b` required, `b?` Maybe, `b!` Outcome, `b=` with a default, `(b)` only order.
+    choose: the arguments of `Graph.choose`, a third one being the default. options: option → node → its value.
+    """
+    graph = Graph("sketch")
+    graph.input("topic", str)
+    for name, text in nodes.items():
+        own = {option: values[name] for option, values in options.items() if name in values}
+        words = text.split()
+        reads = {word.rstrip("?!="): MARKS.get(word[-1], Kind.REQUIRED) for word in words if word[0] != "("}
+        bind = {key: key for key, kind in reads.items() if kind is Kind.DEFAULT}
+        add(graph, name, reads=reads, bind=bind, after=[word[1:-1] for word in words if word[0] == "("], **own)
+    for chooser, cases, *default in choose:
+        graph.choose(chooser, cases, **({"default": default[0]} if default else {}))
+    return graph
+
+
+def scripted(graph: Graph, **scripts: Script | str | Status) -> Story:
+    """A story: every node succeeds, but for these; a text is the label that a node gives to all its choices."""
+    script = {name: Script() for name in graph.entries}
+    for name, end in scripts.items():
+        if isinstance(end, Script):
+            script[name] = end
+        elif isinstance(end, Status):
+            script[name] = Script(end)
+        else:
+            script[name] = Script(labels=dict.fromkeys(range(len(graph.choices)), end))
+    return Story(graph, script)
 
 
 # -- stories and orders
@@ -358,5 +395,3 @@ class Player:
         assert all(statuses[parent].final for parent in waits_for), "it starts before its parents are final"
         if quorum is not None:
             assert sum(statuses[parent] is Status.SUCCEEDED for parent in data) >= quorum or not unit.parents
-
-

@@ -13,6 +13,9 @@ Check: TypeAlias = Callable[[Any], str | None]
 _EXACT: Final = (str, int, float, bool, bytes, list, dict, tuple, set, type(None))
 """Types for which an instance of exactly this class needs no further look."""
 
+_OPAQUE: Final = frozenset({"cls", "config", "default", "metadata"})
+"""Parts of a pydantic schema that hold no schemas."""
+
 
 def check_for(type_: Any) -> Check | None:
     """The check for a type, or None when every value fits it (Any, object, nothing declared)."""
@@ -61,21 +64,37 @@ def _lazy(type_: Any) -> Check:
 
 
 def _validator(type_: Any) -> Callable[[Any], str | None]:
-    from pydantic import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, ValidationError
+    from pydantic import PydanticUndefinedAnnotation, PydanticUserError, ValidationError
 
     try:
         adapter = adapter_for(type_)
-    except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation):
+    except (PydanticUserError, PydanticUndefinedAnnotation):
         return lambda value: None  # a type that pydantic has no notion of is not checked
+
+    from pydantic_core import SchemaValidator
+
+    schema = _by_instance(adapter.core_schema)
+    validator = adapter.validator if schema == adapter.core_schema else SchemaValidator(schema)
 
     def validate(value: Any) -> str | None:
         try:
-            adapter.validate_python(value, strict=True)
+            validator.validate_python(value, strict=True)
         except ValidationError as error:
             return f"expected {describe(type_)}, got {shown(value)}{details(error)}"
         return None
 
     return validate
+
+
+def _by_instance(schema: Any) -> Any:
+    """A pydantic schema with its models taken by isinstance: strict validation, too, would make one of a mapping."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "model":
+            return {"type": "is-instance", "cls": schema["cls"], "ref": schema.get("ref")}
+        return {key: part if key in _OPAQUE else _by_instance(part) for key, part in schema.items()}
+    if isinstance(schema, list | tuple):
+        return type(schema)(map(_by_instance, schema))
+    return schema
 
 
 def adapter_for(type_: Any) -> Any:

@@ -221,11 +221,11 @@ def validated_inputs(graph: Graph, inputs: Mapping[str, Any]) -> dict[str, Any]:
 def _converted(value: Any, type_: Any) -> Any:
     if type_ is Any or (isinstance(type_, type) and type(value) is type_):
         return value
-    from pydantic import PydanticSchemaGenerationError, ValidationError
+    from pydantic import PydanticUndefinedAnnotation, PydanticUserError, ValidationError
 
     try:
         return adapter_for(type_).validate_python(value)
-    except PydanticSchemaGenerationError:
+    except (PydanticUserError, PydanticUndefinedAnnotation):  # pydantic has no notion of the type
         return value
     except ValidationError as error:
         raise InputError(f"expected {describe(type_)}, got {shown(value)}{details(error)}") from None

@@ -341,11 +341,11 @@ async def test_c41_a_break_ends_what_runs_beside_it_after_its_clean_up() -> None
     @body.node
     async def quick() -> None:
         await anyio.lowlevel.checkpoint()
-        raise fg.Break("done")
+        raise fg.Break({"quick": "done"})
 
     body.output("slow", "quick")
     run = await fg.arun(looped(LoopFlow(body)), {})
-    assert run.output == "done"
+    assert run.output == {"quick": "done"}
     assert ended == ["slow"]
     assert run.status is fg.Status.SUCCEEDED
 

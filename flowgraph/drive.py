@@ -185,7 +185,7 @@ class Drive:
             return self._no_case(ask, brief(error))
         if choice.has_default:
             return Answered(ask, len(choice.labels), shown_label(label))
-        known = ", ".join(map(shown_label, choice.labels))
+        known = ", ".join(shown(label).partition(" ")[2] for label in choice.labels)
         return self._no_case(ask, f"it gave {shown(label)}, and there are cases only for {known}")
 
     def _no_case(self, ask: Ask, detail: str) -> Answered:

@@ -1,0 +1,204 @@
+"""Building: from the spec of a graph, and the record of a run when there is one, to a picture."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+from ..events import Decided
+from ..outcome import Status
+from ..record import NodeRun, Run
+from ..spec import EdgeSpec, GraphSpec
+from . import text
+from .cards import facts_of, lines_of, tip_of
+from .items import Item, Level, level_of_graph
+from .opening import Expand, Opening
+from .order import critical_path, layers
+from .picture import Card, Cluster, Direction, Edge, EdgeState, Flow, Key, Picture
+
+_LABEL = 40  # characters of an edge's label
+
+
+def picture_of_graph(spec: GraphSpec, expand: Expand = None) -> Picture:
+    """The picture of a graph. expand: see `Opening`."""
+    builder = _Builder(Opening(expand))
+    level = builder.build(level_of_graph(spec, None, inputs=True))
+    inputs = sum(node.kind == "input" for node in spec.nodes)
+    facts = [text.count(len(spec.nodes) - inputs, "node"), *([text.count(inputs, "input")] if inputs else [])]
+    return builder.picture(spec.title or spec.name, facts, None, level)
+
+
+def picture_of_run(run: Run, expand: Expand = None) -> Picture:
+    """The picture of a run, finished or not. expand: see `Opening`."""
+    spec = run.spec
+    level = level_of_graph(spec, run.root, inputs=True)
+    pairs = [(edge.source, edge.target) for edge in spec.edges]
+    seconds = {node.name: node.duration for node in run.root.children if node.duration is not None}
+    critical = critical_path([node.name for node in spec.nodes], pairs, seconds)
+    builder = _Builder(Opening(expand), _choices(run), critical if len(critical) > 1 else [])
+    builder.critical_seconds = sum(seconds[name] for name in critical)
+    level = builder.build(level)
+    return builder.picture(spec.title or spec.name, _heading(run), run.status, level)
+
+
+def _heading(run: Run) -> list[str]:
+    usage = run.usage
+    facts = [str(run.status), *(fact for fact in facts_of(run.root) if fact != str(run.status))]
+    if usage.model_calls:
+        facts.append(text.count(usage.model_calls, "model call"))
+    if usage.tool_calls:
+        facts.append(text.count(usage.tool_calls, "tool call"))
+    return facts
+
+
+def _choices(run: Run) -> dict[str, list[tuple[str, frozenset[str]]]]:
+    """What each chooser, by path, took: the labels with their targets."""
+    found: dict[str, list[tuple[str, frozenset[str]]]] = {}
+    for event in run.events:
+        if isinstance(event, Decided) and event.what == "choice":
+            found.setdefault(event.path, []).append((event.detail, frozenset(event.taken)))
+    return found
+
+
+@dataclass(slots=True)
+class _Builder:
+    """A picture in the making. The lists grow together; ids count what is in them."""
+
+    opening: Opening
+    choices: dict[str, list[tuple[str, frozenset[str]]]] = field(default_factory=dict)
+    critical: list[str] = field(default_factory=list)
+    critical_seconds: float = 0.0
+    cards: list[Card] = field(default_factory=list)
+    clusters: list[Cluster] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+
+    def build(self, top: Level) -> Level:
+        """Draw level by level, so that what is near the top is opened first. Gives back the top as it is drawn."""
+        top = self.opening.top(top)
+        on_path = frozenset(self.critical)
+        waiting = deque([(top, "")])
+        while waiting:
+            level, cluster = waiting.popleft()
+            ids: dict[str, str] = {}
+            for item in level.items:
+                is_critical = not cluster and item.key in on_path
+                ids[item.key], inside = self._place(item, cluster, is_critical)
+                if inside is not None:
+                    waiting.append((inside, ids[item.key]))
+            self._join(level, ids, bool(cluster))
+        return top
+
+    def picture(self, title: str, facts: list[str], status: Status | None, top: Level) -> Picture:
+        """The finished picture."""
+        direction: Direction = "TB" if self.clusters else _direction(top)
+        return Picture(
+            text.one_line(title, 80),
+            tuple(text.one_line(fact, 60) for fact in facts),
+            status,
+            tuple(self.cards),
+            tuple(self.clusters),
+            tuple(self.edges),
+            self._legend(),
+            direction,
+        )
+
+    def _place(self, item: Item, cluster: str, critical: bool) -> tuple[str, Level | None]:
+        """A card or, when the item is opened, a cluster; its id and what is to be drawn inside."""
+        below, inside = self.opening.below(item)
+        opened = inside is not None
+        lines, tip = lines_of(item, below, opened=opened), tip_of(item, below)
+        if inside is None:
+            card = Card(f"n{len(self.cards)}", item.kind, lines, item.status, tip, critical, cluster, item.path)
+            self.cards.append(card)
+            return card.id, None
+        flow: Flow = "grid" if inside.free else "graph"
+        name = f"c{len(self.clusters)}"
+        self.clusters.append(Cluster(name, item.kind, lines, item.status, tip, critical, cluster, item.path, flow))
+        return name, inside
+
+    def _join(self, level: Level, ids: dict[str, str], nested: bool) -> None:
+        """The edges of a level: one for each pair of nodes, whatever it is made of."""
+        items = {item.key: item for item in level.items}
+        pairs: dict[tuple[str, str], list[EdgeSpec]] = {}
+        for spec in level.edges:
+            if spec.source in ids and spec.target in ids:
+                pairs.setdefault((spec.source, spec.target), []).append(spec)
+        way = frozenset() if nested else frozenset(zip(self.critical, self.critical[1:], strict=False))
+        for pair, specs in pairs.items():
+            source, target = (items[key] for key in pair)
+            self._edge(ids, source, target, specs, pair in way)
+        if level.rounds:
+            for before, after in zip(level.items, level.items[1:], strict=False):
+                number = f"e{len(self.edges)}"
+                self.edges.append(Edge(number, ids[before.key], ids[after.key], "next"))
+
+    def _edge(self, ids: dict[str, str], source: Item, target: Item, specs: list[EdgeSpec], critical: bool) -> None:
+        kinds = [spec.kind for spec in specs]
+        data = [spec for spec in specs if spec.kind == "data"]
+        chosen = source.run is not None and any(self._taken(source.run, target, spec) for spec in specs)
+        labels = dict.fromkeys(text.one_line(spec.label, _LABEL) for spec in specs if spec.label)
+        edge = Edge(
+            f"e{len(self.edges)}",
+            ids[source.key],
+            ids[target.key],
+            "data" if data else "choice" if "choice" in kinds else "order",
+            text.cut(", ".join(labels), _LABEL),
+            "choice" in kinds,
+            chosen,
+            bool(data) and all(spec.optional for spec in data),
+            _state(source.run, target.run, critical),
+        )
+        self.edges.append(edge)
+
+    def _taken(self, source: NodeRun, target: Item, spec: EdgeSpec) -> bool:
+        """Whether a choice took this edge."""
+        if spec.kind != "choice":
+            return False
+        decided = self.choices.get(source.path)
+        if decided is None:  # a record without its events
+            return spec.label == source.chosen
+        return any(
+            target.key in taken and (spec.label[:60] == label[:60] or spec.label == "otherwise")
+            for label, taken in decided
+        )
+
+    def _legend(self) -> tuple[Key, ...]:
+        """A key for every status and every sort of edge in the picture."""
+        found = Counter(card.status for card in (*self.cards, *self.clusters))
+        keys = [Key(status, str(status).replace("_", " ")) for status in Status if found[status]]
+        sorts = {
+            "a choice": Edge("", "", "", choice=True),
+            "used if there": Edge("", "", "", optional=True),
+            "order only": Edge("", "", "", "order"),
+            "next round": Edge("", "", "", "next"),
+        }
+        drawn = {
+            "a choice": any(edge.choice for edge in self.edges),
+            "used if there": any(edge.optional for edge in self.edges),
+            "order only": any(edge.kind == "order" for edge in self.edges),
+            "next round": any(edge.kind == "next" for edge in self.edges),
+        }
+        keys += [Key(edge, words) for words, edge in sorts.items() if drawn[words]]
+        if self.critical:
+            words = f"critical path, {text.duration(self.critical_seconds)}"
+            keys.append(Key(Edge("", "", "", state="critical"), words))
+        return tuple(keys)
+
+
+def _state(source: NodeRun | None, target: NodeRun | None, critical: bool) -> EdgeState:
+    statuses = [run.status for run in (source, target) if run is not None]
+    if Status.SKIPPED in statuses:
+        return "faded"
+    if target is not None and target.status is Status.UPSTREAM_FAILED and source is not None and source.status.bad:
+        return "failed"
+    return "critical" if critical else ""
+
+
+def _direction(level: Level) -> Direction:
+    """Down, unless the graph would then be much wider than a page and is not when it goes to the right."""
+    depth = layers([item.key for item in level.items], [(edge.source, edge.target) for edge in level.edges])
+    widths = Counter(depth.values())
+    long, wide = max(widths, default=0) + 1, max(widths.values(), default=1)
+    down = max(wide * 190 / 1100, long * 90 / 900)
+    right = max(long * 250 / 1100, wide * 66 / 900)
+    return "LR" if right < down and wide > 4 else "TB"

@@ -132,8 +132,9 @@ class Schedule:
     """The state of one scope. Verbs: `start`, `feed`, `spawn`, `verdict`."""
 
     __slots__ = (
+        "_admitted",
         "_attempt",
-        "_eager",
+        "_early",
         "_failures",
         "_nodes",
         "_open",
@@ -153,9 +154,10 @@ class Schedule:
         self.taken: list[Taken | None] = [None] * len(choices)
         self._nodes = list(nodes)
         self._rules = Rules(self._nodes, choices, self.statuses, self.taken)
+        self._admitted = [False] * len(nodes)
         self._attempt = [0] * len(nodes)
         self._waiting = [len(node.parents) + len(node.targeted) for node in nodes]
-        self._eager = [bool(node.targeted) or node.join.quorum is not None for node in nodes]
+        self._early = [_worth_a_look(node) for node in nodes]
         self._troubled = [False] * len(nodes)  # some parent ended otherwise than by success
         self._failures: dict[int, Ended] = {}  # last failures that a retry or a fallback may yet mend
         self._settled: deque[int] = deque()  # final, but its readers have not heard yet
@@ -183,9 +185,10 @@ class Schedule:
         index = len(self._nodes)
         self._nodes.append(PlanNode(name, attempts=attempts))
         self.statuses.append(PENDING)
+        self._admitted.append(False)
         self._attempt.append(0)
         self._waiting.append(0)
-        self._eager.append(False)
+        self._early.append(0)
         self._troubled.append(False)
         self._open += 1
         self._admit(index)
@@ -219,6 +222,7 @@ class Schedule:
 
     def _admit(self, index: int) -> None:
         """Every rule that needs no asking is passed: ask for the condition, or run."""
+        self._admitted[index] = True
         if self._nodes[index].conditional:
             self.statuses[index] = RUNNING
             self._out.append(Ask(Question.WHEN, index))
@@ -314,24 +318,20 @@ class Schedule:
 
     def _look(self, index: int) -> None:
         """Settle or admit a pending node, when what is known by now allows it."""
-        if self.statuses[index] is not PENDING:
+        if self.statuses[index] is not PENDING or self._waiting[index] > self._early[index]:
             return
-        if self._eager[index]:
-            known, verdict = self._look_early(index)
+        node = self._nodes[index]
+        if node.join.quorum is not None:
+            known, verdict = self._rules.quorum(index)
         else:
-            known, verdict = self._look_full(index)
+            known, verdict = self._rules.early(index) if node.targeted else (True, None)
+            if known and verdict is None:
+                known, verdict = self._look_full(index)
         if known:
             self._judge(index, verdict)
 
-    def _look_early(self, index: int) -> tuple[bool, tuple[Status, Reason] | None]:
-        """A target, or a join with a quorum: it may be settled before all its parents are final."""
-        if self._nodes[index].join.quorum is not None:
-            return self._rules.quorum(index)
-        known, verdict = self._rules.early(index)
-        return (known, verdict) if verdict or not known else self._look_full(index)
-
     def _look_full(self, index: int) -> tuple[bool, tuple[Status, Reason] | None]:
-        """Any other node: when all its parents are final and, unless all succeeded, the choices above it are made."""
+        """When all parents are final and, unless all of them succeeded, the choices above are made."""
         if self._waiting[index]:
             return False, None
         if not self._troubled[index]:
@@ -387,8 +387,20 @@ class Schedule:
     def _reached_quorum(self, child: int, parent: int) -> bool:
         node = self._nodes[child]
         feeds = any(edge.parent == parent and edge.data for edge in node.parents)
-        return node.join.quorum is not None and feeds and self._attempt[child] > 0
+        return node.join.quorum is not None and feeds and self._admitted[child]
 
     def _flush(self) -> list[Command]:
         out, self._out = self._out, []
         return out
+
+
+def _worth_a_look(node: PlanNode) -> int:
+    """For how few things a node must still be waiting before it can be settled."""
+    parents, quorum = len(node.parents), node.join.quorum
+    if node.targeted:
+        return parents + len(node.targeted)
+    if quorum is None:
+        return 0
+    if not all(edge.data for edge in node.parents):
+        return parents
+    return parents - min(quorum, parents - quorum + 1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -187,7 +188,7 @@ def _targets(node: int, cases: dict[str, Targets], default: Targets | None) -> b
 MARKS = {"?": Kind.MAYBE, "!": Kind.OUTCOME, "=": Kind.DEFAULT}
 
 
-def sketch(nodes: Mapping[str, str], choose: Sequence[tuple[Any, ...]] = (), **options: Mapping[str, Any]) -> Graph:
+def sketch(nodes: Mapping[str, str], choose: Sequence[tuple[Any, ...]] = (), **options: Any) -> Graph:
     """A graph in few words: `sketch({"a": "", "b": "a", "c": "a? b! (d)"}, [("a", {"go": "b", "stop": END})])`.
 
     A node reads the names behind it: `b` required, `b?` Maybe, `b!` Outcome, `b=` with a default, `(b)` only order.
@@ -279,6 +280,7 @@ class Player:
         self.pending: list[Work] = []
         self.ends: dict[str, End] = {}
         self.started: list[str] = []  # in order, once an attempt
+        self.attempts: Counter[str] = Counter()
         self.asked: list[Ask] = []
         self.decided: list[Decide] = []
         self.commands: list[list[Command]] = []
@@ -382,7 +384,8 @@ class Player:
             return
         assert name not in self.ends, f"{name} is final and is asked for more"
         if isinstance(work, Start):
-            assert work.attempt == self.started.count(name) + 1, f"{name}: attempt {work.attempt} again"
+            self.attempts[name] += 1
+            assert work.attempt == self.attempts[name], f"{name}: attempt {work.attempt} again"
             self.started.append(name)
         if isinstance(work, Start) or (isinstance(work, Ask) and work.question is Question.WHEN):
             self._check_parents(work.node)

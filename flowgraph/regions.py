@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 
 from .entry import Choice
@@ -35,8 +36,20 @@ class Regions:
                 bits |= self.below[child]
             self.below[node] = bits
         regions = [self._region(choice) for choice in choices]
+        targeted: defaultdict[int, list[Target]] = defaultdict(list)
+        rejoins: defaultdict[int, list[Rejoin]] = defaultdict(list)
+        choosers: defaultdict[int, list[int]] = defaultdict(list)
         for number, choice in enumerate(choices):
-            self.compiled.append(self._compile(number, choice, regions))
+            compiled = self._compile(choice, regions, number)
+            choosers[compiled.chooser].append(number)
+            for target in compiled.targets:
+                targeted[target].append(self._target(target, number, compiled, regions[number]))
+            for rejoin in compiled.rejoins:
+                rejoins[rejoin].append(self._rejoin(rejoin, number, compiled, regions[number]))
+            self.compiled.append(compiled)
+        self.targeted = {node: tuple(found) for node, found in targeted.items()}
+        self.rejoins = {node: tuple(found) for node, found in rejoins.items()}
+        self.choosers = {node: tuple(found) for node, found in choosers.items()}
 
     def chooses(self, node: int) -> tuple[int, ...]:
         """The choices that a node makes."""
@@ -49,20 +62,10 @@ class Regions:
             bits |= self.below[self.index[name]]
         return bits
 
-    def _compile(self, number: int, choice: Choice, regions: list[int]) -> PlanChoice:
+    def _compile(self, choice: Choice, regions: list[int], number: int) -> PlanChoice:
         chooser = self.index[choice.on.name]
         targets = tuple(self.index[name] for name in choice.targets)
-        self.choosers[chooser] = (*self.choosers.get(chooser, ()), number)
-        region = regions[number]
-        for target in targets:
-            through = self._through(target, targets, region, chooser)
-            self.targeted[target] = (*self.targeted.get(target, ()), Target(number, through))
         chosen = frozenset(targets)
-        rejoins = tuple(node for node in _bits(region) if node not in chosen)
-        for node in rejoins:
-            branch = tuple(e.parent for e in self.edges[node] if region >> e.parent & 1)
-            independent = tuple(e.parent for e in self.edges[node] if self._independent(e.parent, region, chooser))
-            self.rejoins[node] = (*self.rejoins.get(node, ()), Rejoin(number, branch, independent))
         cases = [_numbers(taken, self.index) for _, taken in choice.cases]
         has_default = choice.default is not MISSING
         if has_default:
@@ -74,21 +77,24 @@ class Regions:
             cases=tuple(cases),
             has_default=has_default,
             targets=targets,
-            rejoins=rejoins,
+            rejoins=tuple(node for node in _bits(regions[number]) if node not in chosen),
             enclosed=any(bits >> chooser & 1 for other, bits in enumerate(regions) if other != number),
         )
 
-    def _through(
-        self, target: int, targets: tuple[int, ...], region: int, chooser: int
-    ) -> tuple[tuple[int, tuple[int, ...]], ...]:
-        """The parents of a target that are, or lie below, other targets; with those targets."""
-        found = []
-        for edge in self.edges[target]:
-            if edge.parent == chooser or not region >> edge.parent & 1:
+    def _target(self, node: int, number: int, choice: PlanChoice, region: int) -> Target:
+        through = []
+        for edge in self.edges[node]:
+            if edge.parent == choice.chooser or not region >> edge.parent & 1:
                 continue
-            others = tuple(t for t in targets if t != target and self.below[t] >> edge.parent & 1)
-            found.append((edge.parent, others))
-        return tuple(found)
+            others = tuple(t for t in choice.targets if t != node and self.below[t] >> edge.parent & 1)
+            through.append((edge.parent, others))
+        return Target(number, tuple(through))
+
+    def _rejoin(self, node: int, number: int, choice: PlanChoice, region: int) -> Rejoin:
+        parents = [edge.parent for edge in self.edges[node]]
+        branch = tuple(parent for parent in parents if region >> parent & 1)
+        independent = tuple(parent for parent in parents if self._independent(parent, region, choice.chooser))
+        return Rejoin(number, branch, independent)
 
     def _independent(self, parent: int, region: int, chooser: int) -> bool:
         return not region >> parent & 1 and parent != chooser and not self.below[parent] >> chooser & 1

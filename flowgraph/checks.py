@@ -234,9 +234,10 @@ class _Checker:
         if join.quorum is not None and join.quorum > len(data):
             text = f"it starts when {join.quorum} of the nodes that its parameters read succeeded, but they read only"
             self._report(entry.name, f"{text} {len(data)}: lower the number, or bind more nodes")
-        parents = {edge.parent for edge in node.parents}
-        for name in [self.plan.names[i] for i in node.needs or () if i not in parents]:
-            self._report(entry.name, f"needs= names '{name}', which it does not wait for: bind it, or add it to after=")
+        parents = {self.plan.names[edge.parent] for edge in node.parents}
+        for name in [name for name in entry.needs or () if name not in parents]:
+            what = "is an input, not a node" if name in self.graph.inputs else "it does not wait for"
+            self._report(entry.name, f"needs= names '{name}', which {what}: name nodes that it reads or comes after")
         if not join.tolerant and (join.quorum or len(data)) >= len(data):
             return
         for source in binding.sources:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from .entry import Choice, Entry
@@ -59,6 +59,9 @@ class Plan:
         return len(self.order) < len(self.nodes)
 
 
+_MAX_COMPARED: Final = 300_000
+"""Names compared to find near ones, in one graph: about half a second."""
+
 _plans: WeakKeyDictionary[Graph, tuple[int, Plan]] = WeakKeyDictionary()
 
 
@@ -79,6 +82,7 @@ class _Compiler:
         self.names = tuple(graph.entries)
         self.index = {name: i for i, name in enumerate(self.names)}
         self.problems: list[Problem] = []
+        self.nearest: dict[tuple[str, float], list[str]] = {}
 
     def compile(self) -> Plan:
         graph = self.graph
@@ -163,10 +167,7 @@ class _Compiler:
         self._report(entry.name, f"{what}{bound} is neither a node nor an input{self._hint(name)}")
 
     def _warn_of_near_miss(self, entry: Entry, parameter: Parameter) -> None:
-        known = [name for name in (*self.names, *self.graph.inputs) if name != entry.name]
-        near = (
-            [parameter.name] if parameter.name in known else difflib.get_close_matches(parameter.name, known, 1, 0.85)
-        )
+        near = [name for name in self._near(parameter.name, 0.85) if name != entry.name]
         if near:
             message = (
                 f"parameter '{parameter.name}' has a default and so is not bound to '{near[0]}': "
@@ -182,11 +183,23 @@ class _Compiler:
                     near = difflib.get_close_matches(name, list(known), 1)
                     hint = f": did you mean '{near[0]}'?" if near else f": it has {', '.join(known) or 'none'}"
                     self._report(entry.name, f"{option}= names '{name}', which is no parameter of it{hint}")
-        for name in entry.bind.keys() & entry.values.keys():
+        for name in [name for name in entry.bind if name in entry.values]:
             self._report(entry.name, f"'{name}' is given by bind= and by values=: leave one out")
 
+    def _near(self, name: str, cutoff: float) -> list[str]:
+        """Up to two nodes or inputs whose names are like this one. A large graph is not searched without end."""
+        if self._lookup(name) is not None:
+            return [name]
+        if (name, cutoff) not in self.nearest:
+            known = [*self.names, *self.graph.inputs]
+            cheap = len(self.nearest) * len(known) < _MAX_COMPARED
+            self.nearest[name, cutoff] = difflib.get_close_matches(name, known, 2, cutoff) if cheap else []
+        return self.nearest[name, cutoff]
+
     def _hint(self, name: str) -> str:
-        near = difflib.get_close_matches(name, [*self.names, *self.graph.inputs], 1)
+        if name in self.graph.inputs:
+            return ", but an input"
+        near = self._near(name, 0.6)
         return f": did you mean '{near[0]}'?" if near else ""
 
     def _report(self, where: str, message: str) -> None:

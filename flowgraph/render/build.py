@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..events import Decided
 from ..outcome import Status
@@ -11,10 +11,12 @@ from ..record import NodeRun, Run
 from ..spec import EdgeSpec, GraphSpec
 from . import text
 from .cards import facts_of, lines_of, tip_of
+from .direction import direction_of
 from .items import Item, Level, level_of_graph
 from .opening import Expand, Opening
-from .order import critical_path, layers
-from .picture import Card, Cluster, Direction, Edge, EdgeState, Flow, Key, Picture
+from .order import critical_path
+from .picture import Card, Cluster, Edge, EdgeState, Flow, Key, Picture
+from .shapes import size_of
 
 _LABEL = 40  # characters of an edge's label
 
@@ -22,23 +24,22 @@ _LABEL = 40  # characters of an edge's label
 def picture_of_graph(spec: GraphSpec, expand: Expand = None) -> Picture:
     """The picture of a graph. expand: see `Opening`."""
     builder = _Builder(Opening(expand))
-    level = builder.build(level_of_graph(spec, None, inputs=True))
+    builder.build(level_of_graph(spec, None, inputs=True))
     inputs = sum(node.kind == "input" for node in spec.nodes)
     facts = [text.count(len(spec.nodes) - inputs, "node"), *([text.count(inputs, "input")] if inputs else [])]
-    return builder.picture(spec.title or spec.name, facts, None, level)
+    return builder.picture(spec.title or spec.name, facts, None)
 
 
 def picture_of_run(run: Run, expand: Expand = None) -> Picture:
     """The picture of a run, finished or not. expand: see `Opening`."""
     spec = run.spec
-    level = level_of_graph(spec, run.root, inputs=True)
     pairs = [(edge.source, edge.target) for edge in spec.edges]
     seconds = {node.name: node.duration for node in run.root.children if node.duration is not None}
     critical = critical_path([node.name for node in spec.nodes], pairs, seconds)
     builder = _Builder(Opening(expand), _choices(run), critical if len(critical) > 1 else [])
     builder.critical_seconds = sum(seconds[name] for name in critical)
-    level = builder.build(level)
-    return builder.picture(spec.title or spec.name, _heading(run), run.status, level)
+    builder.build(level_of_graph(spec, run.root, inputs=True))
+    return builder.picture(spec.title or spec.name, _heading(run), run.status)
 
 
 def _heading(run: Run) -> list[str]:
@@ -72,48 +73,46 @@ class _Builder:
     clusters: list[Cluster] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
 
-    def build(self, top: Level) -> Level:
-        """Draw level by level, so that what is near the top is opened first. Gives back the top as it is drawn."""
-        top = self.opening.top(top)
+    def build(self, top: Level) -> None:
+        """Draw level by level, so that what is near the top is opened first."""
         on_path = frozenset(self.critical)
-        waiting = deque([(top, "")])
+        waiting = deque([(self.opening.top(top), "")])
         while waiting:
             level, cluster = waiting.popleft()
             ids: dict[str, str] = {}
             for item in level.items:
                 is_critical = not cluster and item.key in on_path
-                ids[item.key], inside = self._place(item, cluster, is_critical)
+                ids[item.key], inside = self._place(item, cluster, is_critical, narrow=level.free and bool(cluster))
                 if inside is not None:
                     waiting.append((inside, ids[item.key]))
             self._join(level, ids, bool(cluster))
-        return top
 
-    def picture(self, title: str, facts: list[str], status: Status | None, top: Level) -> Picture:
+    def picture(self, title: str, facts: list[str], status: Status | None) -> Picture:
         """The finished picture."""
-        direction: Direction = "TB" if self.clusters else _direction(top)
+        cards = _evened(self.cards, self.clusters)
         return Picture(
             text.one_line(title, 80),
             tuple(text.one_line(fact, 60) for fact in facts),
             status,
-            tuple(self.cards),
+            tuple(cards),
             tuple(self.clusters),
             tuple(self.edges),
             self._legend(),
-            direction,
+            direction_of(cards, self.clusters, self.edges),
         )
 
-    def _place(self, item: Item, cluster: str, critical: bool) -> tuple[str, Level | None]:
+    def _place(self, item: Item, cluster: str, critical: bool, *, narrow: bool) -> tuple[str, Level | None]:
         """A card or, when the item is opened, a cluster; its id and what is to be drawn inside."""
         below, inside = self.opening.below(item)
         opened = inside is not None
-        lines, tip = lines_of(item, below, opened=opened), tip_of(item, below)
+        lines, tip = lines_of(item, below, opened=opened, narrow=narrow), tip_of(item, below)
         if inside is None:
             card = Card(f"n{len(self.cards)}", item.kind, lines, item.status, tip, critical, cluster, item.path)
             self.cards.append(card)
             return card.id, None
         flow: Flow = "grid" if inside.free else "graph"
         name = f"c{len(self.clusters)}"
-        self.clusters.append(Cluster(name, item.kind, lines, item.status, tip, critical, cluster, item.path, flow))
+        self.clusters.append(Cluster(name, item.kind, lines, item.status, tip, critical, cluster, item.path, flow=flow))
         return name, inside
 
     def _join(self, level: Level, ids: dict[str, str], nested: bool) -> None:
@@ -185,6 +184,15 @@ class _Builder:
         return tuple(keys)
 
 
+def _evened(cards: list[Card], clusters: list[Cluster]) -> list[Card]:
+    """Cards in a grid are equally wide."""
+    widths = {cluster.id: 0.0 for cluster in clusters if cluster.flow == "grid"}
+    for card in cards:
+        if card.cluster in widths:
+            widths[card.cluster] = max(widths[card.cluster], size_of(card)[0])
+    return [replace(card, least=widths[card.cluster]) if card.cluster in widths else card for card in cards]
+
+
 def _state(source: NodeRun | None, target: NodeRun | None, critical: bool) -> EdgeState:
     statuses = [run.status for run in (source, target) if run is not None]
     if Status.SKIPPED in statuses:
@@ -192,13 +200,3 @@ def _state(source: NodeRun | None, target: NodeRun | None, critical: bool) -> Ed
     if target is not None and target.status is Status.UPSTREAM_FAILED and source is not None and source.status.bad:
         return "failed"
     return "critical" if critical else ""
-
-
-def _direction(level: Level) -> Direction:
-    """Down, unless the graph would then be much wider than a page and is not when it goes to the right."""
-    depth = layers([item.key for item in level.items], [(edge.source, edge.target) for edge in level.edges])
-    widths = Counter(depth.values())
-    long, wide = max(widths, default=0) + 1, max(widths.values(), default=1)
-    down = max(wide * 190 / 1100, long * 90 / 900)
-    right = max(long * 250 / 1100, wide * 66 / 900)
-    return "LR" if right < down and wide > 4 else "TB"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Final
 
 from ..outcome import FINAL, Status, Usage
@@ -14,11 +15,16 @@ from .picture import Line
 _TITLE: Final = (30, 2)  # columns, lines
 _DETAIL: Final = (40, 2)
 _REASON: Final = (38, 2)
+_NARROW: Final = (24, 3)  # of a reason in a grid
 _FAILURES: Final = 4  # told on a card that stands for others
 
 
-def lines_of(item: Item, below: Level | None, *, opened: bool) -> tuple[Line, ...]:
-    """The lines of the card, or of the cluster's heading. below: what its node runs hold, for a word on it."""
+def lines_of(item: Item, below: Level | None, *, opened: bool, narrow: bool = False) -> tuple[Line, ...]:
+    """The lines of the card, or of the cluster's heading.
+
+    below: what it runs, for a word on that. opened: that is drawn inside. narrow: one of many cards in a grid.
+    """
+    room = _NARROW if narrow and not opened else _REASON
     words = [_kind(item, below, opened=opened), *(item.node.notes if item.node and item.run is None else ())]
     if item.run is not None:
         words += facts_of(item.run)
@@ -27,7 +33,7 @@ def lines_of(item: Item, below: Level | None, *, opened: bool) -> tuple[Line, ..
     if item.run is None and item.condition:
         lines += [Line(row, "reason") for row in text.wrap(f"when {item.condition}", *_REASON)]
     if item.run is not None:
-        lines += [Line(row, "reason") for why in _why(item.run) for row in text.wrap(why, *_REASON)]
+        lines += [Line(row, "reason") for why in _why(item, item.run) for row in text.wrap(why, *room)]
     return (*lines, *_failures(item))
 
 
@@ -39,7 +45,7 @@ def tip_of(item: Item, below: Level | None) -> str:
     if item.condition:
         parts.append(f"when {item.condition}")
     if item.run is not None:
-        parts += [_status(item.run.status), *facts_of(item.run), *_why(item.run)]
+        parts += [_status(item.run.status), *facts_of(item.run), *_why(item, item.run)]
     wanted = dict.fromkeys(text.one_line(part, 300) for part in parts)
     return text.cut("\n".join(part for part in wanted if part), text.TIP_LIMIT)
 
@@ -104,9 +110,13 @@ def _calls(item: Item, below: Level | None) -> str:
     return ", ".join(text.count(found[kind], f"{kind} call") for kind in ("model", "tool") if found[kind])
 
 
-def _why(run: NodeRun) -> list[str]:
+def _why(item: Item, run: NodeRun) -> list[str]:
     """Why it ended otherwise than by success, and what it chose."""
-    why = [str(run.reason)] if run.reason is not None and run.status is not Status.SUCCEEDED else []
+    why = []
+    if run.reason is not None and run.status is not Status.SUCCEEDED:
+        # The detail of a condition holds the values that it saw, which a drawing does not show.
+        hidden = run.reason.kind == "condition"
+        why.append(str(replace(run.reason, detail=item.condition) if hidden else run.reason))
     return [*why, f"chose {run.chosen}"] if run.chosen else why
 
 
@@ -114,10 +124,11 @@ def _failures(item: Item) -> list[Line]:
     """The failures among the nodes that a card stands for."""
     if item.kind != "more":
         return []
-    bad = [one.run for one in item.stands_for if one.run is not None and one.run.status.bad]
+    bad = [one for one in item.stands_for if one.status is not None and one.status.bad]
     # What could not run because of another failure says less than the failure itself.
-    bad.sort(key=lambda run: run.status is Status.UPSTREAM_FAILED)
-    rows = [Line(text.one_line(f"{run.name}: {run.reason}", 60), "reason") for run in bad[:_FAILURES]]
+    bad.sort(key=lambda one: one.status is Status.UPSTREAM_FAILED)
+    told = [": ".join([one.label, *(_why(one, one.run)[:1] if one.run else ())]) for one in bad[:_FAILURES]]
+    rows = [Line(text.one_line(words, 60), "reason") for words in told]
     return rows if len(bad) <= _FAILURES else [*rows, Line(f"and {len(bad) - _FAILURES:,} more", "reason")]
 
 

@@ -35,8 +35,12 @@ def dot_of(picture: Picture, *, blank: bool = False) -> str:
     anchors = _Anchors(picture)
     for cluster in picture.clusters:
         anchors.arrange(cluster, bodies[cluster.id])
-    for cluster in reversed(picture.clusters):  # the innermost first: a subgraph is copied as it is
-        bodies[cluster.cluster].subgraph(bodies[cluster.id])
+    inside: dict[str, list[Digraph]] = {}
+    for cluster in picture.clusters:
+        inside.setdefault(cluster.cluster, []).append(bodies[cluster.id])
+    for name in reversed(bodies):  # the innermost first: a subgraph is copied as it is
+        for body in inside.get(name, ()):
+            bodies[name].subgraph(body)
     for edge in picture.edges:
         graph.edge(anchors.exit[edge.source], anchors.entry[edge.target], **_edge(edge, anchors.clusters, blank))
     return str(graph.source)
@@ -63,7 +67,7 @@ def _placeholder(width: float, lines: int, size: float) -> str:
 def _page(picture: Picture, blank: bool) -> dict[str, str]:
     page = {"rankdir": picture.direction, "compound": "true", "nodesep": "0.3", "ranksep": "0.42"}
     if blank:
-        return page
+        return page | {"margin": "16"}  # between clusters
     facts = " · ".join(picture.facts)
     return page | {
         "label": _label([picture.title, facts, ""]),
@@ -132,6 +136,8 @@ def _edge(edge: Edge, clusters: frozenset[str], blank: bool) -> dict[str, str]:
         found["ltail"] = f"cluster_{edge.source}"
     if edge.target in clusters:
         found["lhead"] = f"cluster_{edge.target}"
+    if "ltail" in found or "lhead" in found:
+        found["minlen"] = "2"  # the part outside of the cluster would be no longer than its arrow
     if edge.choice:
         found |= {"dir": "both", "arrowtail": "odiamond"}
     if edge.state == "critical":

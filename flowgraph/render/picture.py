@@ -32,6 +32,7 @@ class Card:
 
     status: None in the picture of a graph. tip: the tooltip. critical: it lies on the critical path. cluster: the id
     of the cluster that it is in ("" for none). path: the path of the node run, or of the node in its graph.
+    least: pixels that it is wide at least.
     """
 
     id: str
@@ -42,6 +43,7 @@ class Card:
     critical: bool = False
     cluster: str = ""
     path: str = ""
+    least: float = 0.0
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -63,7 +63,7 @@ def size_of(card: Card) -> tuple[float, float]:
         title = card.lines[0]
         width = max(width, measure(title.text, TYPES["title"].size, bold=True) + 18)
     shape = shape_of(card.kind)
-    return max(round(width + 2 * _PAD_X + shape.wider), _LEAST), round(height + 2 * _PAD_Y + shape.higher)
+    return max(round(width + 2 * _PAD_X + shape.wider), _LEAST, card.least), round(height + 2 * _PAD_Y + shape.higher)
 
 
 def outline(kind: str, x: float, y: float, w: float, h: float) -> list[str]:

@@ -82,8 +82,7 @@ def cases_of(hint: Any) -> tuple[Any, ...] | None:
 
 def element_of(hint: Any) -> Any:
     """The type of the elements of a container type; Any when it is not known, or when they differ."""
-    shape = _only_shape(hint)
-    elements = _elements(shape) if shape else None
+    elements = _elements(shape) if (shape := _only_shape(hint)) else None
     return elements.hints[0] if elements and not elements.fixed else Any
 
 
@@ -118,7 +117,8 @@ def _field(owner: Any, key: str | int) -> Any:
     if key in hints:
         hint = hints[str(key)]
         return typing.get_args(hint)[0] if _is_qualified(typing.get_origin(hint)) else hint
-    open_ = hasattr(owner, "__getattr__") or (getattr(owner, "model_config", None) or {}).get("extra") == "allow"
+    made_up = getattr(getattr(owner, "__getattr__", None), "__module__", "pydantic.main") != "pydantic.main"
+    open_ = made_up or (getattr(owner, "model_config", None) or {}).get("extra") == "allow"
     if isinstance(key, int) or open_ or (hasattr(owner, key) and not is_typeddict(owner)):
         return Any  # a property, or something that the class makes up
     raise LookupError(f"{owner.__name__} has no field '{key}': it has {', '.join(hints) or 'none'}")

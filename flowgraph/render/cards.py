@@ -90,13 +90,13 @@ def _kind(item: Item, below: Level | None, *, opened: bool) -> str:
     calls = _calls(item, below)
     if item.kind == "more":
         return statuses(item.stands_for)
-    if item.kind in ("map", "loop") and item.run is None:
+    if item.kind in ("map", "loop") and item.inner is not None and item.run is None:
         return f"{item.kind} of a graph" + ("" if opened or not held else f" of {text.count(len(held), 'node')}")
     noun = {"map": "item", "loop": "round", "graph": "node"}.get(item.kind, "call")
     size = text.count(len(held), noun) if held else ""
     if held and item.run is not None and not opened:
         size = f"{size}: {statuses(held)}"
-    if opened and item.kind == "graph":
+    if opened and item.kind not in ("map", "loop"):
         size = ""
     kind = "" if item.kind == "function" else item.kind
     return " · ".join(word for word in (kind, ", ".join(word for word in (calls, size) if word)) if word)

@@ -163,6 +163,7 @@ class _Anchors:
     """Where edges to and from clusters hold on: DOT joins only nodes, and cuts the edge at the cluster's border."""
 
     def __init__(self, picture: Picture) -> None:
+        self._turned = picture.direction == "LR"
         self.clusters = frozenset(cluster.id for cluster in picture.clusters)
         self.entry = {card.id: card.id for card in picture.cards}
         self.exit = dict(self.entry)
@@ -198,8 +199,11 @@ class _Anchors:
         if cluster.flow == "grid" and not self.clusters.intersection(members):
             columns = _columns(len(members))
             for start in range(0, len(members), columns):
-                row = "; ".join(members[start : start + columns])
-                body.body.append(f"\t{{rank=same; {row}}}\n")
+                row = members[start : start + columns]
+                if self._turned:  # a rank then goes upwards
+                    row.reverse()
+                unseen = " [style=invis]" if len(row) > 1 else ""  # an edge inside a rank keeps the order in it
+                body.body.append(f"\t{{rank=same; {' -> '.join(row)}{unseen}}}\n")
 
     def _grid(self, cluster: str, members: list[str]) -> None:
         columns = _columns(len(members))
@@ -222,4 +226,4 @@ class _Anchors:
 
 
 def _columns(count: int) -> int:
-    return min(_COLUMNS, math.ceil(math.sqrt(count)))
+    return count if count < _COLUMNS else min(_COLUMNS, math.ceil(math.sqrt(count)))

@@ -30,7 +30,8 @@ class Opening:
         self._paths = frozenset() if expand is None or isinstance(expand, bool) else frozenset(expand)
         self._all = expand is True
         self._none = expand is False
-        self._room = MOST if self._all or self._paths else COMFORTABLE
+        self._room = MOST
+        self._reserve = MOST - COMFORTABLE  # kept for what was asked for
 
     def top(self, level: Level) -> Level:
         """The nodes of the graph itself: all of them, or, of too many, bands of neighbours as one card each."""
@@ -45,12 +46,11 @@ class Opening:
         level = level_below(item, calls=asked)
         if level is None or not level.items or self._none:
             return level, None
+        wanted = asked or self._leads_on(item.path)
+        room = self._room if wanted else self._room - self._reserve
         # Of many rounds or items some are drawn; a part of a graph would be no picture of it.
-        large = len(level.items) > LARGE and bool(level.edges)
-        if large and not asked and not self._leads_on(item.path):
-            return level, None
-        shown = level if asked or level.edges else _shortened(level, self._paths)
-        if len(shown.items) > self._room:
+        shown = level if level.edges or (asked and len(level.items) <= room) else self._shortened(level)
+        if len(shown.items) > (room if wanted or not level.edges else min(room, LARGE)):
             return level, None
         self._room -= len(shown.items)
         return level, shown
@@ -59,23 +59,23 @@ class Opening:
         """Whether a path that is to be opened lies below."""
         return any(len(one) > len(path) and one.startswith(path) and one[len(path)] in "/[#~" for one in self._paths)
 
-
-def _shortened(level: Level, paths: Collection[str]) -> Level:
-    """Of many children the first few, every failure and whatever is to be opened; a card for the rest."""
-    if len(level.items) <= MANY:
-        return level
-    kept, left, failures = [], [], 0
-    for number, item in enumerate(level.items):
-        bad = item.status is not None and item.status.bad
-        failures += bad
-        if number < FIRST or (bad and failures <= FAILURES) or any(path.startswith(item.path) for path in paths):
-            kept.append(item)
-        else:
-            left.append(item)
-    if not left:
-        return level
-    rest = Item(f"{left[0].path} …", f"… {len(left):,} more", "more", stands_for=tuple(left))
-    return Level((*kept, rest), (), level.rounds, level.calls)
+    def _shortened(self, level: Level) -> Level:
+        """Of many children the first few, the failures and what is to be opened; one card for the rest."""
+        if len(level.items) <= MANY:
+            return level
+        kept, left, failures = [], [], 0
+        for number, item in enumerate(level.items):
+            bad = item.status is not None and item.status.bad
+            failures += bad
+            first = number < FIRST or (bad and failures <= FAILURES)
+            if first or item.path in self._paths or self._leads_on(item.path):
+                kept.append(item)
+            else:
+                left.append(item)
+        if not left:
+            return level
+        rest = Item(f"{left[0].path} …", f"… {len(left):,} more", "more", stands_for=tuple(left))
+        return Level((*kept, rest), (), level.rounds, level.calls)
 
 
 def _banded(level: Level) -> Level:

@@ -33,7 +33,7 @@ _SHAPES: Final = {
     "agent": Shape("hexagon", 14),
     "map": Shape("box3d", 5, 5),
     "loop": Shape("box", 8, 8),
-    "graph": Shape("folder", 0, 7),
+    "graph": Shape("folder"),
     "gate": Shape("octagon", 10, 4),
     "tool": Shape("component", 8),
     "model": Shape("ellipse", 10),
@@ -85,9 +85,9 @@ def outline(kind: str, x: float, y: float, w: float, h: float) -> list[str]:
         return [rounded(x + 5, y, w - 5, h - 5, _ROUND), rounded(x, y + 5, w - 5, h - 5, _ROUND)]
     if kind == "loop":
         return [rounded(x, y, w, h, _ROUND + 3), rounded(x + 3.5, y + 3.5, w - 7, h - 7, _ROUND)]
-    if kind == "graph":
+    if kind == "graph":  # the tab sticks out, so that edges end at the card and not at the height of the tab
         tab = min(46.0, w / 2)
-        return [_path(f"M{n(x)} {n(y + h)}V{n(y)}H{n(x + tab - 6)}L{n(x + tab)} {n(y + 6)}H{n(x + w)}V{n(y + h)}")]
+        return [polygon([(x, y + h), (x, y - 6), (x + tab - 6, y - 6), (x + tab, y), (x + w, y), (x + w, y + h)])]
     if kind == "tool":
         return [rounded(x, y, w, h, 2)]
     return [rounded(x, y, w, h, _ROUND)]
@@ -95,32 +95,25 @@ def outline(kind: str, x: float, y: float, w: float, h: float) -> list[str]:
 
 def text_centre(kind: str, x: float, y: float, w: float, h: float) -> tuple[float, float]:
     """Where the middle of the text is in the box at x, y."""
-    shift = {"map": (-2.5, 2.5), "graph": (0, 3)}.get(kind, (0, 0))
-    return x + w / 2 + shift[0], y + h / 2 + shift[1]
+    shift = 2.5 if kind == "map" else 0.0
+    return x + w / 2 - shift, y + h / 2 + shift
 
 
 def rounded(x: float, y: float, w: float, h: float, r: float) -> str:
     """The path of a box with round corners."""
     arc = f"A{n(r)} {n(r)} 0 0 1 "
-    return _path(
+    return (
         f"M{n(x + r)} {n(y)}H{n(x + w - r)}{arc}{n(x + w)} {n(y + r)}V{n(y + h - r)}{arc}{n(x + w - r)} {n(y + h)}"
-        f"H{n(x + r)}{arc}{n(x)} {n(y + h - r)}V{n(y + r)}{arc}{n(x + r)} {n(y)}"
+        f"H{n(x + r)}{arc}{n(x)} {n(y + h - r)}V{n(y + r)}{arc}{n(x + r)} {n(y)}Z"
     )
 
 
 def polygon(points: Iterable[tuple[float, float]]) -> str:
     """The path of a closed polygon."""
-    return _path("M" + "L".join(f"{n(x)} {n(y)}" for x, y in points))
-
-
-def _path(steps: str) -> str:
-    return f"{steps}Z"
+    return "M" + "L".join(f"{n(x)} {n(y)}" for x, y in points) + "Z"
 
 
 def n(number: float) -> str:
     """A coordinate, to a tenth of a pixel."""
-    return (
-        f"{number:.1f}".removesuffix(".0").replace("-0", "0")
-        if abs(number) < 0.05
-        else f"{number:.1f}".removesuffix(".0")
-    )
+    text = f"{number:.1f}".removesuffix(".0")
+    return "0" if text == "-0" else text

@@ -60,7 +60,7 @@ def parsed(text: str) -> Parsed:
     marked = False
     for marker in _markers(text):
         marked = True
-        before = text[: marker.start]
+        before = text[: marker.start if nothing_at is None else nothing_at]
         if marker.word == "finalanswer":
             return Parsed(_thought(before), answer=_trimmed(text[marker.end :]))
         if marker.word == "observation":
@@ -69,7 +69,7 @@ def parsed(text: str) -> Parsed:
             found = _action(text, marker)
             if found is not None:
                 return replace(found, thought=_thought(before))
-            nothing_at = marker.start
+            nothing_at = marker.start if nothing_at is None else nothing_at
     if not marked:
         return Parsed(answer=text.strip())
     if nothing_at is not None:

@@ -28,11 +28,13 @@ def plain(
     write: Callable[[AssistantMessage], str],
     report: Callable[[ToolMessage], str],
 ) -> Transcript:
-    """The transcript without calls and tool messages, `rules` behind the system prompt.
+    """The transcript without calls and tool messages, `rules` (if any) behind the system prompt.
 
     write: a reply with calls as text. report: a result as text; those of one reply go into one user message.
     """
     found = _plain(messages, write, report)
+    if not rules:
+        return Transcript(tuple(found))
     first = messages[0] if len(messages) else None
     if isinstance(first, SystemMessage):
         next(found)

@@ -34,7 +34,8 @@ _ARGUMENTS: Final = ("args", "arguments", "parameters", "input")
 class SchemaMode:
     """A model whose calls travel as `{"tool": …, "args": …}` and whose answers as `{"answer": …}`.
 
-    A request without tools passes as it is. A server that refuses a `json_schema` response format is asked once more
+    A request without tools passes as it is, and where only one call is possible its arguments are asked for alone, with
+    no wrapping and no word about tools: small models then keep their minds on the question. A server that refuses a `json_schema` response format is asked once more
     with the older `json_object` form, and with that alone from then on.
     """
 
@@ -61,6 +62,8 @@ class SchemaMode:
         forced = request.tool_choice.name if isinstance(request.tool_choice, ForcedTool) else None
         specs = tuple(spec for spec in request.tools if forced is None or spec.name == forced)
         answers = request.tool_choice in (None, "auto")
+        if len(specs) == 1 and not answers:
+            return await self._arguments_of(specs[0], request, on_delta)
         inner = replace(
             request,
             messages=plain(request.messages, _rules(specs, answers), _write, _report),
@@ -73,6 +76,29 @@ class SchemaMode:
         if on_delta is not None:
             await _show(read.message, on_delta)
         return read
+
+    async def _arguments_of(self, spec: ToolSpec, request: Request, on_delta: OnDelta | None) -> Response:
+        """The only possible call, of which just the arguments are asked for."""
+        inner = replace(
+            request,
+            messages=plain(request.messages, "", _write_arguments, _report),
+            tools=(),
+            tool_choice=None,
+            response_format=ResponseFormat(dict(spec.parameters), "reply", strict=False),
+        )
+        response = await self._asked(inner, None if on_delta is None else _only_reasoning(on_delta))
+        message = response.message
+        if message.tool_calls or not message.content.strip():
+            return response
+        try:
+            arguments = json.dumps(json_in(message.content.strip()), ensure_ascii=False)
+        except (ValueError, RecursionError):
+            arguments = message.content
+        reason = response.finish_reason if response.cut_off else "tool_calls"
+        called = replace(message, content="", tool_calls=(ToolCall("", spec.name, arguments),))
+        if on_delta is not None:
+            await _show(called, on_delta)
+        return replace(response, message=called, finish_reason=reason)
 
     async def _asked(self, request: Request, on_delta: OnDelta | None) -> Response:
         if not self._older_form:
@@ -143,6 +169,12 @@ def _write(message: AssistantMessage) -> str:
     if not message.tool_calls:
         return message.content
     return "\n".join(json.dumps({"tool": c.name, "args": _args(c)}, ensure_ascii=False) for c in message.tool_calls)
+
+
+def _write_arguments(message: AssistantMessage) -> str:
+    if not message.tool_calls:
+        return message.content
+    return "\n".join(json.dumps(_args(call), ensure_ascii=False) for call in message.tool_calls)
 
 
 def _args(call: ToolCall) -> Any:

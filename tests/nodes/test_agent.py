@@ -12,7 +12,7 @@ import flowgraph as fg
 from flowgraph.node import Kind
 from flowgraph_nodes import Model, ModelSettings, ScriptedModel, no_real_models
 from flowgraph_nodes.agents import AgentConfigError, ReactAgent
-from flowgraph_nodes.errors import DuplicateToolError
+from flowgraph_nodes.errors import DuplicateToolError, ModelConfigError
 from flowgraph_nodes.messages import SystemMessage, UserMessage
 
 SILENT = ScriptedModel([])
@@ -135,15 +135,26 @@ def test_instructions_take_prompt_vars() -> None:
         ReactAgent(model=SILENT, instructions="Be {tone}.")
 
 
-def test_problems_tells_what_stands_in_the_way_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    assert ReactAgent(model=SILENT).problems() == []
+class Keyless(ScriptedModel):
+    def check(self) -> None:
+        raise ModelConfigError(f"model '{self.name}': no key")
+
+
+@pytest.mark.parametrize("mode", ["native", "schema", "text"])
+def test_problems_tells_what_stands_in_the_way_of_a_run(mode: Any) -> None:
+    assert ReactAgent(model=SILENT, tool_mode=mode).problems() == []
     keyed = Model("openai/x", ModelSettings(api_key="k"))
-    missing = ReactAgent(model=[keyed, "openai/gpt-5-mini", "nonsense"]).problems()
-    assert ["no key" in text for text in missing] == [True, False]
-    assert "unknown provider" in missing[1]
+    agent = ReactAgent(model=[keyed, Keyless([], name="a"), Keyless([], name="b")], tool_mode=mode)
+    assert agent.problems() == ["model 'a': no key", "model 'b': no key"]
     with no_real_models():
-        assert "no_real_models" in ReactAgent(model="openai/gpt-5-mini").problems()[0]
+        assert "no_real_models" in agent.problems()[0]
+
+
+def test_a_run_is_refused_with_the_problems_before_anything_is_paid_for() -> None:
+    paid = ScriptedModel(["ok"])
+    with pytest.raises(fg.GraphError, match="no key"):
+        ReactAgent(model=[paid, Keyless([])]).run("hi")
+    assert paid.requests == []
 
 
 def test_a_free_text_name_runs_alone_too() -> None:

@@ -18,7 +18,7 @@ from flowgraph_nodes.agents.errors import AgentConfigError, AgentFailed
 from flowgraph_nodes.agents.history import History
 from flowgraph_nodes.agents.output import FINAL_TOOL, Output
 from flowgraph_nodes.agents.progress import Patience
-from flowgraph_nodes.agents.reasons import Ending, StopReason
+from flowgraph_nodes.agents.reasons import Ending
 from flowgraph_nodes.agents.result import AgentResult
 from flowgraph_nodes.agents.stream import AgentRun
 from flowgraph_nodes.agents.task import PromptLike, Task, task_of
@@ -78,7 +78,7 @@ class Agent(ABC):
 
     def __post_init__(self) -> None:
         toolbox = self.tools.copy() if isinstance(self.tools, Toolbox) else Toolbox(self.tools)
-        self._set(_toolbox=toolbox, tools=tuple(toolbox), prompt_vars=dict(self.prompt_vars))
+        self._set(_toolbox=toolbox, tools=toolbox, prompt_vars=dict(self.prompt_vars))
         if problems := list(self._wrong()):
             raise AgentConfigError(type(self).__name__, str(self.name), problems)
 
@@ -104,16 +104,12 @@ class Agent(ABC):
     async def answer(self, ctx: Context[Any], inputs: dict[str, Any], before: Iterable[Message] = ()) -> Any:
         """`call`, continuing the conversation `before`."""
         history = History(self._system, before, await self._task.text(ctx, inputs))
-        reason: StopReason = "cancelled"
-        ending: Ending | None = None
         try:
             ending = await self._work(ctx, history)
-            reason = ending.reason
-        except Exception:
-            reason = "error"
+        except BaseException as error:
+            ctx.keep(**_details(history, Ending("error" if isinstance(error, Exception) else "cancelled")))
             raise
-        finally:
-            ctx.keep(**_details(history, reason, ending))
+        ctx.keep(**_details(history, ending))
         if ending.ok:
             return ending.output
         partial = history.said if ending.output is None else ending.output
@@ -260,16 +256,16 @@ def _flat(model: ChatModel) -> Iterator[ChatModel]:
         yield model
 
 
-def _details(history: History, reason: StopReason, ending: Ending | None) -> dict[str, Any]:
+def _details(history: History, ending: Ending) -> dict[str, Any]:
     """What the node run keeps: plain data, so that any store can."""
     details: dict[str, Any] = {
         "messages": history.transcript.to_wire(),
         "new": len(history) - history.start,
         "turns": history.turns,
-        "stop_reason": reason,
+        "stop_reason": ending.reason,
     }
-    if ending is not None and ending.detail:
+    if ending.detail:
         details["stop_detail"] = ending.detail
-    if ending is not None and ending.call is not None:
+    if ending.call is not None:
         details["stopped_by"] = {"name": ending.call.name, "arguments": ending.call.arguments}
     return details

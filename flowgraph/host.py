@@ -214,6 +214,7 @@ class Host:
         """Run calls as branches; wait for all of them before the first error is raised."""
         results: list[Any] = [None] * len(calls)
         errors: list[tuple[str, Exception]] = []
+        interrupts: list[BaseException] = []
         gate = None if limit is None else anyio.Semaphore(limit)
 
         async def branch(index: int, call: Call[Any]) -> None:
@@ -225,10 +226,15 @@ class Host:
                         results[index] = await call
             except Exception as error:
                 errors.append((call.path, error))
+            except (KeyboardInterrupt, SystemExit) as error:  # raised by the task that gathers: see backends/local.py
+                interrupts.append(error)
+                group.cancel_scope.cancel()
 
         async with anyio.create_task_group() as group:
             for index, call in enumerate(calls):
                 group.start_soon(branch, index, call)
+        if interrupts:
+            raise interrupts[0]
         if errors:
             order = {call.path: index for index, call in enumerate(calls)}
             (_, first), *others = sorted(errors, key=lambda pair: order[pair[0]])

@@ -92,6 +92,8 @@ class _Execution:
     def __init__(self, graph: Graph, inputs: Mapping[str, Any] | None, options: RunOptions) -> None:
         if not isinstance(graph, Graph):
             raise TypeError(f"a run wants a flowgraph.Graph first, not {shown(graph)}")
+        if unknown := [name for name in options if name not in RunOptions.__annotations__]:
+            raise TypeError(f"running has no option '{unknown[0]}': there are {', '.join(RunOptions.__annotations__)}")
         self.plan = checked(graph)
         self.inputs = validated_inputs(graph, inputs or {})
         self.record = Run(self.plan, graph.sinks() if graph.outputs is None else graph.outputs)
@@ -136,26 +138,29 @@ class LiveRun:
 
     def __init__(self, graph: Graph, inputs: Mapping[str, Any] | None, options: RunOptions) -> None:
         self._arguments = (graph, inputs, options)
-        self._scope = anyio.CancelScope()
-        self._over = anyio.Event()
+        self._interrupt: BaseException | None = None
         self._execution: _Execution | None = None
 
     async def __aenter__(self) -> Self:
         self._execution = _Execution(*self._arguments)
-        self._group = anyio.create_task_group()
+        self._group, self._scope, self._over = anyio.create_task_group(), anyio.CancelScope(), anyio.Event()
         await self._group.__aenter__()
         self._group.start_soon(self._main, self._execution)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    ) -> bool | None:
         """Cancel what still runs and wait for its end. What the block raised is raised as it is, in no group."""
         self._scope.cancel()
+        cancelled = isinstance(error, anyio.get_cancelled_exc_class())
         try:
-            await self._group.__aexit__(None, None, None)
+            handled = await self._group.__aexit__(*((kind, error, traceback) if cancelled else (None, None, None)))
         except BaseExceptionGroup as errors:
             raise first_of(errors) from None
+        if self._interrupt is not None:
+            raise self._interrupt
+        return cancelled and handled
 
     @property
     def record(self) -> Run:
@@ -180,12 +185,16 @@ class LiveRun:
 
     def cancel(self) -> None:
         """Cancel every node; `result` raises RunCancelled when all have ended."""
+        self._running()
         self._scope.cancel()
 
     async def _main(self, execution: _Execution) -> None:
         try:
             with self._scope:
                 await execution.run()
+        except (KeyboardInterrupt, SystemExit) as error:  # raised by the block: see backends/local.py
+            self._interrupt = error
+            self._group.cancel_scope.cancel()
         finally:
             if execution.record.status is Status.PENDING:  # cancelled before its first step
                 runtime = execution.runtime

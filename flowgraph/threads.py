@@ -12,7 +12,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar
 
@@ -28,8 +28,8 @@ class Pool:
     """At most `size` calls at a time, each on a thread of its own; further ones wait, and can be cancelled."""
 
     def __init__(self, size: int = 64) -> None:
-        if size < 1:
-            raise ValueError(f"a thread pool needs a size of at least 1, not {size!r}")
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ValueError(f"threads must be a whole number of at least 1, not {size!r}")
         self._limiter = anyio.CapacityLimiter(size)
 
     async def run(self, function: Callable[[], T]) -> T:
@@ -38,11 +38,19 @@ class Pool:
         Cancelling the caller abandons the thread at once. Raises what the function raises.
         """
         async with self._limiter:
-            call = _Call(functools.partial(copy_context().run, function))
+            call = _Call(functools.partial(_context_of_a_thread().run, function))
             _assign(call)
             await call.done.wait()
             value: T = call.result()
             return value
+
+
+def _context_of_a_thread() -> Context:
+    """A copy of our contextvars, but for the one that says which event loop runs here: none does on a thread."""
+    context = copy_context()
+    if (sniffio := sys.modules.get("sniffio")) is not None:
+        context.run(sniffio.current_async_library_cvar.set, None)
+    return context
 
 
 class _Call:

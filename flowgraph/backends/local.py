@@ -44,24 +44,32 @@ class LocalBackend:
                     group.start_soon(hands.do, command)
         except BaseExceptionGroup as errors:
             raise first_of(errors) from None
+        if hands.interrupt is not None:
+            raise hands.interrupt
 
 
 class _Hands:
     """What the tasks of one scope share."""
 
-    __slots__ = ("_context", "_feed", "_group", "_perform")
+    __slots__ = ("_context", "_feed", "_group", "_perform", "interrupt")
 
     def __init__(self, group: TaskGroup, perform: Perform, feed: Feed) -> None:
         self._group = group
         self._perform = perform
         self._feed = feed
         self._context: Context = copy_context()
+        self.interrupt: BaseException | None = None
 
     async def do(self, command: Work) -> None:
         """Perform a command, then the first that follows from it, and so on; hand the others out."""
         turns = 0
         while True:
-            event: Event = await self._perform(command)
+            try:
+                event: Event = await self._perform(command)
+            except (KeyboardInterrupt, SystemExit) as error:  # out of a task they would tear asyncio's loop down
+                self.interrupt = self.interrupt or error
+                self._group.cancel_scope.cancel()
+                return
             follows = self._feed(event)
             if not follows:
                 return

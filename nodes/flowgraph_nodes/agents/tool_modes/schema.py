@@ -34,9 +34,10 @@ _ARGUMENTS: Final = ("args", "arguments", "parameters", "input")
 class SchemaMode:
     """A model whose calls travel as `{"tool": …, "args": …}` and whose answers as `{"answer": …}`.
 
-    A request without tools passes as it is, and where only one call is possible its arguments are asked for alone, with
-    no wrapping and no word about tools: small models then keep their minds on the question. A server that refuses a `json_schema` response format is asked once more
-    with the older `json_object` form, and with that alone from then on.
+    A request without tools passes as it is. Where only one call is possible its arguments are asked for alone, with no
+    wrapping and no word about tools: small models then keep their minds on the question.
+    A server that refuses a `json_schema` response format is asked once more with the older `json_object` form, and with
+    that alone from then on.
     """
 
     def __init__(self, model: ChatModel) -> None:

@@ -8,7 +8,9 @@ import random
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, overload
+
+from typing_extensions import TypeVar
 
 from .errors import FlowgraphError
 from .outcome import Outcome, Usage
@@ -16,7 +18,7 @@ from .outcome import Outcome, Usage
 if TYPE_CHECKING:
     from .policy import Retry, Seconds
 
-D = TypeVar("D")
+D = TypeVar("D", default=Any)
 T = TypeVar("T")
 
 

@@ -12,6 +12,7 @@ from . import events as ev
 from .attempt import cancelled_from_outside
 from .bind import Values
 from .checks import checked
+from .commands import Answered, Ask, Decide, Ended, Event, FallBack, Question, Settle, Start, Stopped, Work
 from .entry import Entry
 from .errors import Break, ChoiceError, ConditionError, NoOutput, Skip, SubgraphFailed, brief
 from .fits import shown
@@ -21,21 +22,7 @@ from .outcome import MISSING, Reason, Status
 from .plan import Plan
 from .record import NodeRun
 from .runtime import Runtime
-from .schedule import (
-    Answered,
-    Ask,
-    Decide,
-    Ended,
-    Event,
-    FallBack,
-    Question,
-    Schedule,
-    Settle,
-    Start,
-    Stopped,
-    Verdict,
-    Work,
-)
+from .schedule import Schedule, Verdict
 from .unit import PlanChoice
 
 

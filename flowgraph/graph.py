@@ -45,6 +45,7 @@ class Graph:
         self.choices: list[Choice] = []
         self.outputs: dict[str, Ref] | Ref | None = None
         self.revision = 0
+        self.compiled: tuple[int, Any] | None = None  # revision and plan: kept here by plan.py
 
     # -- building
 
@@ -59,9 +60,11 @@ class Graph:
         return Handle(Ref(name))
 
     @overload
-    def node(self, function: Callable[P, Coroutine[Any, Any, T]], /) -> AsyncNodeFn[P, T]: ...  # type: ignore[overload-overlap]  # a coroutine is a T, too
+    def node(
+        self, function: Callable[P, Coroutine[Any, Any, T]], /, *, name: str | None = ..., **options: Any
+    ) -> AsyncNodeFn[P, T]: ...
     @overload
-    def node(self, function: Callable[P, T], /) -> NodeFn[P, T]: ...
+    def node(self, function: Callable[P, T], /, *, name: str | None = ..., **options: Any) -> NodeFn[P, T]: ...
     @overload
     def node(self, /, *, name: str | None = None, inline: bool = False, **options: Any) -> _Decorator: ...
     def node(

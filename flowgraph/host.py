@@ -11,6 +11,7 @@ import anyio
 
 from . import events as ev
 from .attempt import Ending, Job, Slot, attempt
+from .commands import Answered, Ask, Ended, Event, FallBack, Question, Settle, Sleep, Start, Woke, Work
 from .context import Call, Context, Place, in_own_context
 from .errors import Break, FlowgraphError, InputError, InternalError, brief
 from .fits import Check, check_for
@@ -19,7 +20,7 @@ from .outcome import MISSING, Outcome, Reason, Status, Usage
 from .policy import Policy, Retry, Seconds
 from .record import NodeRun
 from .runtime import NO_USAGE, Runtime
-from .schedule import Answered, Ask, Ended, Event, FallBack, Question, Schedule, Settle, Sleep, Start, Woke, Work
+from .schedule import Schedule
 from .wiring import call_checks
 
 RunGraph = Callable[["Host", Any, dict[str, Any]], Awaitable[Any]]

@@ -10,7 +10,6 @@ import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 from .entry import Choice, Entry
 from .errors import Problem
@@ -20,7 +19,7 @@ from .handle import Ref
 from .map import MapNode
 from .node import Kind, Parameter
 from .outcome import MISSING
-from .policy import Join, Policy
+from .policy import Policy
 from .regions import Regions
 from .unit import Edge, PlanChoice, PlanNode
 from .wiring import Binding, Checks, Source, input_checks
@@ -62,16 +61,14 @@ class Plan:
 _MAX_COMPARED: Final = 300_000
 """Names compared to find near ones, in one graph: about half a second."""
 
-_plans: WeakKeyDictionary[Graph, tuple[int, Plan]] = WeakKeyDictionary()
-
 
 def plan_of(graph: Graph) -> Plan:
     """The plan of a graph as it stands now. Never raises for a wrong graph: see `Plan.problems`."""
-    known = _plans.get(graph)
-    if known is None or known[0] != graph.revision:
-        known = (graph.revision, _Compiler(graph).compile())
-        _plans[graph] = known
-    return known[1]
+    revision, plan = graph.compiled or (-1, None)
+    if plan is None or revision != graph.revision:
+        plan = _Compiler(graph).compile()
+        graph.compiled = (graph.revision, plan)  # on the graph itself, so that the two are freed together
+    return plan
 
 
 class _Compiler:
@@ -90,9 +87,8 @@ class _Compiler:
         bindings = tuple(self._binding(e, e.node.parameters.values()) for e in entries)
         conditions = tuple(self._binding(e, e.when.parameters.values(), "when") if e.when else None for e in entries)
         choices = [c for c in graph.choices if self._choice_is_sound(c)]
-        edges = [
-            self._edges(*row, choices) for row in zip(range(len(entries)), entries, bindings, conditions, strict=True)
-        ]
+        choosers = self._choosers(choices)
+        edges = [self._edges(*row, choosers) for row in zip(entries, bindings, conditions, strict=True)]
         children = self._children(edges)
         order = _topological(edges, children)
         web = Regions(self.index, choices, edges, children, order)
@@ -222,21 +218,42 @@ class _Compiler:
         return sound
 
     def _edges(
-        self, me: int, entry: Entry, binding: Binding, condition: Binding | None, choices: list[Choice]
+        self, entry: Entry, binding: Binding, condition: Binding | None, choosers: dict[str, tuple[int, ...]]
     ) -> list[Edge]:
         """One edge per parent, in declared order: parameters, condition, after, choosers."""
         uses: dict[int, list[Parameter | None]] = {}
         for parameter, index in binding.reads():
             uses.setdefault(index, []).append(parameter)
-        data = set(uses)
+        data, awaited = set(uses), set[int]()
         for parameter, index in condition.reads() if condition else ():
             uses.setdefault(index, []).append(parameter)
+            awaited.add(index)
         for index in self._indices(entry.after, entry.name, "after"):
             uses.setdefault(index, []).append(None)
-        control = {self.index[c.on.name] for c in choices if entry.name in c.targets}
-        for index in sorted(control):
+            awaited.add(index)
+        control = choosers.get(entry.name, ())
+        for index in control:
             uses.setdefault(index, [])
-        return [_edge(index, kinds, index in data, index in control, entry.join) for index, kinds in uses.items()]
+        awaited.update(control)
+        return [
+            Edge(
+                parent=index,
+                required=any(use.kind is Kind.REQUIRED for use in kinds if use),
+                tolerant=entry.join.tolerant or _takes_outcomes_only(kinds),
+                data=index in data,
+                control=index in control,
+                awaited=index in awaited,
+            )
+            for index, kinds in uses.items()
+        ]
+
+    def _choosers(self, choices: list[Choice]) -> dict[str, tuple[int, ...]]:
+        """target → the nodes whose choices may take it."""
+        found: dict[str, set[int]] = {}
+        for choice in choices:
+            for target in choice.targets:
+                found.setdefault(target, set()).add(self.index[choice.on.name])
+        return {target: tuple(sorted(nodes)) for target, nodes in found.items()}
 
     @staticmethod
     def _children(edges: list[list[Edge]]) -> list[list[int]]:
@@ -254,16 +271,9 @@ class _Compiler:
                 self._report("", f"output() names '{ref.name}', which is not a node{self._hint(ref.name)}")
 
 
-def _edge(index: int, uses: list[Parameter | None], data: bool, control: bool, join: Join) -> Edge:
-    values = [parameter for parameter in uses if parameter is not None]
-    outcomes = [parameter for parameter in values if parameter.kind is Kind.OUTCOME]
-    return Edge(
-        parent=index,
-        required=any(parameter.kind is Kind.REQUIRED for parameter in values),
-        tolerant=join.tolerant or (bool(outcomes) and len(outcomes) == len(values)),
-        data=data,
-        control=control,
-    )
+def _takes_outcomes_only(uses: list[Parameter | None]) -> bool:
+    kinds = [parameter.kind for parameter in uses if parameter is not None]
+    return bool(kinds) and all(kind is Kind.OUTCOME for kind in kinds)
 
 
 def _topological(edges: list[list[Edge]], children: list[list[int]]) -> tuple[int, ...]:

@@ -78,7 +78,6 @@ class Regions:
             has_default=has_default,
             targets=targets,
             rejoins=tuple(node for node in _bits(regions[number]) if node not in chosen),
-            enclosed=any(bits >> chooser & 1 for other, bits in enumerate(regions) if other != number),
         )
 
     def _target(self, node: int, number: int, choice: PlanChoice, region: int) -> Target:

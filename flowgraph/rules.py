@@ -109,7 +109,7 @@ class Rules:
         node = self.nodes[index]
         status, wanted = self.status, node.join.quorum or 1
         data = [edge.parent for edge in node.parents if edge.data]
-        others = tuple(edge for edge in node.parents if not edge.data)
+        others = tuple(edge for edge in node.parents if edge.awaited)
         if any(not status[edge.parent].final for edge in others):
             return False, None
         known, verdict = self.early(index)

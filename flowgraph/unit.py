@@ -13,7 +13,8 @@ from .policy import Join
 class Edge:
     """One edge per parent. required: a skipped parent skips the node. tolerant: whatever the parent ended with passes.
 
-    data: some parameter reads the parent; control: it is the chooser of a choice that targets the node.
+    data: some parameter reads the parent; control: it is the chooser of a choice that targets the node; awaited: by
+    `after`, by the condition or as a chooser, so that a quorum does not start without it.
     """
 
     parent: int
@@ -21,6 +22,7 @@ class Edge:
     tolerant: bool = False
     data: bool = False
     control: bool = False
+    awaited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,6 @@ class PlanChoice:
     has_default: bool  # then the last of `cases` is the default's
     targets: tuple[int, ...]
     rejoins: tuple[int, ...]
-    enclosed: bool  # the chooser lies below the targets of another choice, which decides when it was skipped
 
 
 @dataclass(frozen=True, slots=True)

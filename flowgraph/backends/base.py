@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias
 
-from ..schedule import Event, Work
+from ..commands import Event, Work
 
 Perform: TypeAlias = Callable[[Work], Awaitable[Event]]
 """Does what a command asks for and says how it went. Raises only what must end the whole scope."""

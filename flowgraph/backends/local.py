@@ -11,8 +11,8 @@ from typing import Final
 import anyio
 from anyio.abc import TaskGroup
 
+from ..commands import Ended, Event, Work
 from ..outcome import Status
-from ..schedule import Ended, Event, Work
 from .base import Feed, Perform
 
 BREATH: Final = 16

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import anyio
 import typer
@@ -36,7 +36,10 @@ app = typer.Typer(
 )
 
 Target = Annotated[str, typer.Argument(help="The graph: path/file.py:graph or package.module:graph.")]
-Format = Annotated[str | None, typer.Option("--format", "-f", help="svg, dot, … (default: by the file's ending).")]
+Format = Annotated[
+    Literal["svg", "dot", "mermaid"] | None,
+    typer.Option("--format", "-f", help="Default: by the file's ending, else svg."),
+]
 
 
 def main() -> None:
@@ -155,8 +158,8 @@ def _finish(run: Run, picture: Path | None, *, json: bool) -> None:
 
         try:
             draw(run, picture)
-        except FlowgraphError as error:
-            typer.echo(str(error), err=True)
+        except FlowgraphError as refused:
+            typer.echo(str(refused), err=True)
             raise typer.Exit(1) from None
         typer.echo(f"drawn: {picture.resolve()}", err=True)
     if run.status is Status.CANCELLED:

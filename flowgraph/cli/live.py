@@ -79,8 +79,7 @@ def tree_of(run: Run) -> Tree:
     while stack:
         node, branch = stack.pop()
         shown = [child for child in node.children if child.kind not in CALLS]
-        for child in shown[:CHILDREN]:
-            stack.append((child, branch.add(line_of(child))))
+        stack.extend((child, branch.add(line_of(child))) for child in shown[:CHILDREN])
         if len(shown) > CHILDREN:
             done = sum(child.status.final for child in shown[CHILDREN:])
             branch.add(Text(f"… {len(shown) - CHILDREN} more, {done} done", style="dim"))

@@ -50,14 +50,17 @@ def literal(text: str) -> str:
     """Text that DOT shows as it is: no escapes, no entities, no HTML."""
     import graphviz
 
-    return str(graphviz.escape(text.replace("&", "&amp;")))
+    # The result stays what graphviz made of it: a plain str in angle brackets would be read as HTML.
+    found: str = graphviz.escape(text.replace("&", "&amp;"))
+    return found
 
 
 def _label(lines: Sequence[str]) -> str:
     """A label of several lines."""
     import graphviz
 
-    return str(graphviz.nohtml("\\n".join(literal(line) for line in lines)))
+    found: str = graphviz.nohtml("\\n".join(literal(line) for line in lines))
+    return found
 
 
 def _placeholder(width: float, lines: int, size: float) -> str:

@@ -93,7 +93,7 @@ def _format(path: str | Path | None, format: str | None) -> str:
 
 
 def _svg(picture: Picture, engine: Engine) -> str:
-    return svg_of(picture, read_layout(lay_out(dot_of(picture, blank=True), engine)))
+    return svg_of(picture, read_layout(lay_out(dot_of(picture, blank=True), engine), picture))
 
 
 _FORMATS: Final[dict[str, Callable[[Picture, Engine], str]]] = {

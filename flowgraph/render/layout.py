@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ..errors import DrawError
+from .picture import Picture
 
 Point: TypeAlias = tuple[float, float]
 
@@ -42,8 +43,11 @@ class Layout:
     edges: dict[str, Route]
 
 
-def read_layout(text: str) -> Layout:
-    """Read what Graphviz writes for `-Tjson0`. Raises DrawError when it is something else."""
+def read_layout(text: str, picture: Picture | None = None) -> Layout:
+    """Read what Graphviz writes for `-Tjson0`.
+
+    Raises DrawError when it is something else, or has no place for a card or a cluster of the picture.
+    """
     try:
         data = json.loads(text)
         _, _, width, height = _numbers(data.get("bb") or "0,0,0,0")
@@ -58,6 +62,11 @@ def read_layout(text: str) -> Layout:
         edges = {edge["id"]: _route(edge, height) for edge in data.get("edges", ()) if "id" in edge and "pos" in edge}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DrawError(f"the layout engine wrote something that is no layout: {error}") from error
+    if picture is not None:
+        places = {*cards, *clusters}
+        for card in (*picture.cards, *picture.clusters):
+            if card.id not in places:
+                raise DrawError(f"the layout engine wrote something that is no layout: '{card.id}' has no place")
     return Layout(width, height, cards, clusters, edges)
 
 

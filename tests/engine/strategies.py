@@ -16,13 +16,7 @@ from typing import Any, NamedTuple
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from flowgraph.entry import END, Targets
-from flowgraph.graph import Graph
-from flowgraph.node import Kind, Parameter
-from flowgraph.outcome import MISSING, Maybe, Outcome, Reason, Status
-from flowgraph.plan import Plan, plan_of
-from flowgraph.policy import Join, Retry
-from flowgraph.schedule import (
+from flowgraph.commands import (
     Answered,
     Ask,
     Command,
@@ -31,13 +25,19 @@ from flowgraph.schedule import (
     Event,
     FallBack,
     Question,
-    Schedule,
     Settle,
     Sleep,
     Start,
     Woke,
     Work,
 )
+from flowgraph.entry import END, Targets
+from flowgraph.graph import Graph
+from flowgraph.node import Kind, Parameter
+from flowgraph.outcome import MISSING, Maybe, Outcome, Reason, Status
+from flowgraph.plan import Plan, plan_of
+from flowgraph.policy import Join, Retry
+from flowgraph.schedule import Schedule
 from tests.engine.reference import REASONS, End, Script
 
 SOAK = 20 if os.environ.get("FLOWGRAPH_SOAK") == "1" else 1

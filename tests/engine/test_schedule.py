@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flowgraph import rules, schedule
+from flowgraph.commands import Answered, Ask, Decide, Ended, FallBack, Question, Settle, Sleep, Start, Stopped, Woke
 from flowgraph.entry import END
 from flowgraph.errors import InternalError
 from flowgraph.graph import Graph
@@ -27,20 +28,7 @@ from flowgraph.node import Kind
 from flowgraph.outcome import Reason, Status
 from flowgraph.plan import plan_of
 from flowgraph.policy import Join, Retry
-from flowgraph.schedule import (
-    Answered,
-    Ask,
-    Decide,
-    Ended,
-    FallBack,
-    Question,
-    Schedule,
-    Settle,
-    Sleep,
-    Start,
-    Stopped,
-    Woke,
-)
+from flowgraph.schedule import Schedule
 from tests.engine.reference import REASONS, Reference, Script
 from tests.engine.strategies import Player, Story, add, examples, orders, scripted, sketch, stories
 

@@ -176,7 +176,7 @@ def page(
     questions: list[str],
 ) -> str:
     """The merge: one page of Markdown from whatever the branches gave."""
-    counts = ", ".join(f"{moods.count(mood)} × {mood}" for mood in ("complaint", "question", "praise"))
+    counts = ", ".join(f"{moods.count(mood)} x {mood}" for mood in ("complaint", "question", "praise"))
     heading, shown = ("Complaints", worst) if worst is not None else ("Praise", thanks or [])
     lines = ["# Messages", "", f"{len(mails)} messages: {counts}.", "", lead.strip(), "", f"## {heading}"]
     lines += [f"- {mail.subject} ({mail.sender.partition(' <')[0]})" for mail in shown]

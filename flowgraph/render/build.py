@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from ..events import Decided
 from ..outcome import Status
@@ -61,6 +62,16 @@ def _choices(run: Run) -> dict[str, list[tuple[str, frozenset[str]]]]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Space:
+    """A level and where it is drawn: the cluster, in how many clusters, and the items on the critical path."""
+
+    level: Level
+    cluster: str = ""
+    depth: int = 0
+    on_path: frozenset[str] = frozenset()
+
+
 @dataclass(slots=True)
 class _Builder:
     """A picture in the making. The lists grow together; ids count what is in them."""
@@ -75,17 +86,19 @@ class _Builder:
 
     def build(self, top: Level) -> None:
         """Draw level by level, so that what is near the top is opened first."""
+        top = self.opening.top(top)
+        if any(item.kind == "more" for item in top.items):
+            self.critical = []  # it runs through nodes that are not drawn
         on_path = frozenset(self.critical)
-        waiting = deque([(self.opening.top(top), "")])
+        waiting = deque([_Space(top, on_path=on_path)])
         while waiting:
-            level, cluster = waiting.popleft()
+            space = waiting.popleft()
             ids: dict[str, str] = {}
-            for item in level.items:
-                is_critical = not cluster and item.key in on_path
-                ids[item.key], inside = self._place(item, cluster, is_critical, narrow=level.free and bool(cluster))
+            for item in space.level.items:
+                ids[item.key], inside = self._place(item, space)
                 if inside is not None:
-                    waiting.append((inside, ids[item.key]))
-            self._join(level, ids, bool(cluster))
+                    waiting.append(_Space(inside, ids[item.key], space.depth + 1))
+            self._join(space, ids)
 
     def picture(self, title: str, facts: list[str], status: Status | None) -> Picture:
         """The finished picture."""
@@ -101,11 +114,12 @@ class _Builder:
             direction_of(cards, self.clusters, self.edges),
         )
 
-    def _place(self, item: Item, cluster: str, critical: bool, *, narrow: bool) -> tuple[str, Level | None]:
+    def _place(self, item: Item, space: _Space) -> tuple[str, Level | None]:
         """A card or, when the item is opened, a cluster; its id and what is to be drawn inside."""
-        below, inside = self.opening.below(item)
-        opened = inside is not None
-        lines, tip = lines_of(item, below, opened=opened, narrow=narrow), tip_of(item, below)
+        below, inside = self.opening.below(item, space.depth)
+        narrow = space.level.free and space.depth > 0
+        lines, tip = lines_of(item, below, opened=inside is not None, narrow=narrow), tip_of(item, below)
+        cluster, critical = space.cluster, item.key in space.on_path
         if inside is None:
             card = Card(f"n{len(self.cards)}", item.kind, lines, item.status, tip, critical, cluster, item.path)
             self.cards.append(card)
@@ -115,19 +129,20 @@ class _Builder:
         self.clusters.append(Cluster(name, item.kind, lines, item.status, tip, critical, cluster, item.path, flow=flow))
         return name, inside
 
-    def _join(self, level: Level, ids: dict[str, str], nested: bool) -> None:
+    def _join(self, space: _Space, ids: dict[str, str]) -> None:
         """The edges of a level: one for each pair of nodes, whatever it is made of."""
+        level = space.level
         items = {item.key: item for item in level.items}
         pairs: dict[tuple[str, str], list[EdgeSpec]] = {}
         for spec in level.edges:
             if spec.source in ids and spec.target in ids:
                 pairs.setdefault((spec.source, spec.target), []).append(spec)
-        way = frozenset() if nested else frozenset(zip(self.critical, self.critical[1:], strict=False))
+        way = frozenset() if space.depth else frozenset(pairwise(self.critical))
         for pair, specs in pairs.items():
             source, target = (items[key] for key in pair)
             self._edge(ids, source, target, specs, pair in way)
         if level.rounds:
-            for before, after in zip(level.items, level.items[1:], strict=False):
+            for before, after in pairwise(level.items):
                 number = f"e{len(self.edges)}"
                 self.edges.append(Edge(number, ids[before.key], ids[after.key], "next"))
 

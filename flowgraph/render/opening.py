@@ -17,6 +17,7 @@ LARGE: Final = 30  # nodes in a nested graph that stays closed unless asked for
 MANY: Final = 12  # children that nothing joins, all drawn
 FIRST: Final = 8  # drawn of more than that
 FAILURES: Final = 20  # drawn beside them
+DEEPEST: Final = 50  # clusters in clusters; layout engines work by recursion and run out of stack
 
 
 class Opening:
@@ -40,11 +41,11 @@ class Opening:
         self._room -= len(level.items)
         return level
 
-    def below(self, item: Item) -> tuple[Level | None, Level | None]:
-        """What lies below an item, and what of it to draw inside; None for the second: keep the item closed."""
+    def below(self, item: Item, depth: int) -> tuple[Level | None, Level | None]:
+        """What lies below an item (depth: in so many clusters), and what of it to draw inside (None: nothing)."""
         asked = self._all or item.path in self._paths
         level = level_below(item, calls=asked)
-        if level is None or not level.items or self._none:
+        if level is None or not level.items or self._none or depth >= DEEPEST:
             return level, None
         wanted = asked or self._leads_on(item.path)
         room = self._room if wanted else self._room - self._reserve

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from flowgraph.context import Context
 from flowgraph.fits import describe
@@ -67,8 +67,6 @@ class Agent(ABC):
     max_nudges: int = 2
     model_retry: Retry = MODEL_RETRY
 
-    kind: ClassVar[str] = "agent"
-
     parameters: Mapping[str, Parameter] = field(init=False)
     _models: tuple[ChatModel, ...] = field(init=False)
     _toolbox: Toolbox = field(init=False)
@@ -83,6 +81,11 @@ class Agent(ABC):
             raise AgentConfigError(type(self).__name__, str(self.name), problems)
 
     # -- as a node
+
+    @property
+    def kind(self) -> str:
+        """The word for drawings."""
+        return "agent"
 
     def problems(self) -> list[str]:
         """What stands in the way of a run as things are, such as a missing key. Makes no call."""

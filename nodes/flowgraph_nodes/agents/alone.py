@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import flowgraph as fg
 from flowgraph.context import Context
@@ -13,17 +13,23 @@ from flowgraph.outcome import MISSING
 from flowgraph_nodes.agents.result import AgentResult, result_of
 from flowgraph_nodes.messages import Message
 
-if TYPE_CHECKING:
-    from flowgraph_nodes.agents.agent import Agent
+
+class Conversing(fg.Node, Protocol):
+    """A node that can continue a conversation, as agents can."""
+
+    def problems(self) -> list[str]: ...
+    async def answer(self, ctx: Context[Any], inputs: dict[str, Any], before: Iterable[Message] = ()) -> Any: ...
 
 
-def run_alone(agent: Agent, inputs: Mapping[str, Any], history: Iterable[Message] | None) -> AgentResult:
+def run_alone(agent: Conversing, inputs: Mapping[str, Any], history: Iterable[Message] | None) -> AgentResult:
     """Run an agent to its end. Raises what stopped it."""
     alone = Alone(agent, tuple(history or ()))
     return alone.result(fg.run(alone.graph, alone.checked(inputs), raise_on_failure=False))
 
 
-async def run_alone_async(agent: Agent, inputs: Mapping[str, Any], history: Iterable[Message] | None) -> AgentResult:
+async def run_alone_async(
+    agent: Conversing, inputs: Mapping[str, Any], history: Iterable[Message] | None
+) -> AgentResult:
     """`run_alone` for async code."""
     alone = Alone(agent, tuple(history or ()))
     return alone.result(await fg.arun(alone.graph, alone.checked(inputs), raise_on_failure=False))
@@ -32,7 +38,7 @@ async def run_alone_async(agent: Agent, inputs: Mapping[str, Any], history: Iter
 class Alone:
     """The graph around one agent. name: that of its node."""
 
-    def __init__(self, agent: Agent, history: tuple[Message, ...]) -> None:
+    def __init__(self, agent: Conversing, history: tuple[Message, ...]) -> None:
         self.node = Continued(agent, history)
         name = agent.name if NAME.fullmatch(agent.name) else "agent"
         while name in agent.parameters:
@@ -64,7 +70,7 @@ class Alone:
 class Continued:
     """An agent as a node that continues a conversation."""
 
-    agent: Agent
+    agent: Conversing
     history: tuple[Message, ...]
 
     @property

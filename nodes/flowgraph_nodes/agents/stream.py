@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import flowgraph as fg
 from flowgraph import events as ev
-from flowgraph_nodes.agents.alone import Alone
+from flowgraph_nodes.agents.alone import Alone, Conversing
 from flowgraph_nodes.agents.result import AgentResult, messages_of
 from flowgraph_nodes.messages import Message, ToolCall
 from flowgraph_nodes.models import ToolCallDelta
@@ -17,7 +17,6 @@ from flowgraph_nodes.tools import ToolResult
 
 if TYPE_CHECKING:
     from flowgraph.streams import Reader
-    from flowgraph_nodes.agents.agent import Agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +120,7 @@ class AgentRun:
     It starts when the block is entered. Leaving the block stops what still runs, and waits for its end.
     """
 
-    def __init__(self, agent: Agent, inputs: Mapping[str, Any], history: Iterable[Message] | None) -> None:
+    def __init__(self, agent: Conversing, inputs: Mapping[str, Any], history: Iterable[Message] | None) -> None:
         self._alone = Alone(agent, tuple(history or ()))
         self._live = fg.start(self._alone.graph, self._alone.checked(inputs))
         self._reader: Reader | None = None

@@ -81,7 +81,8 @@ class _Shown:
     def __init__(self, on_delta: OnDelta) -> None:
         self._on_delta = on_delta
         self._text = ""
-        self._shown: int | None = None  # how much of the text is shown, once the answer has begun
+        self._start: int | None = None  # where the answer begins, once that is known
+        self._shown = 0  # up to where it is shown
 
     async def take(self, delta: Delta) -> None:
         """Take a piece of the reply."""
@@ -89,22 +90,32 @@ class _Shown:
             await self._on_delta(delta)
             return
         self._text += delta.text
-        if self._shown is None and "answer" in self._text[-200:].lower():
-            self._shown = answer_start(self._text)
-        if self._shown is not None and len(self._text) > self._shown:
-            piece, self._shown = self._text[self._shown :], len(self._text)
+        if self._start is None and "answer" in self._text[-200:].lower():
+            self._start = answer_start(self._text)
+            if self._start is not None:
+                await self._think()
+        if self._start is None:
+            return
+        piece = self._text[max(self._start, self._shown) :]
+        if not self._shown:
+            piece = piece.lstrip()
+        if piece:
+            self._shown = len(self._text)
             await self._on_delta(TextDelta(piece))
 
     async def finish(self, message: AssistantMessage) -> None:
         """Show what could not be shown before: the thought, the call, or an answer without a marker."""
-        if self._shown is not None:
+        if self._start is not None:
             return
-        if message.reasoning:
-            await self._on_delta(ReasoningDelta(message.reasoning))
+        await self._think()
         if message.content:
             await self._on_delta(TextDelta(message.content))
         for index, call in enumerate(message.tool_calls):
             await self._on_delta(ToolCallDelta(index, call.id, call.name, call.arguments))
+
+    async def _think(self) -> None:
+        if thought := parsed(self._text).thought:
+            await self._on_delta(ReasoningDelta(thought))
 
 
 def _read(response: Response, specs: tuple[ToolSpec, ...]) -> Response:

@@ -55,11 +55,12 @@ def literal(text: str) -> str:
     return found
 
 
-def _label(lines: Sequence[str]) -> str:
-    """A label of several lines."""
+def _label(lines: Sequence[str], *, left: bool = False) -> str:
+    """A label of several lines, in the middle or to the left."""
     import graphviz
 
-    found: str = graphviz.nohtml("\\n".join(literal(line) for line in lines))
+    rows = [literal(line) for line in lines]
+    found: str = graphviz.nohtml("".join(f"{row}\\l" for row in rows) if left else "\\n".join(rows))
     return found
 
 
@@ -73,7 +74,7 @@ def _page(picture: Picture, blank: bool) -> dict[str, str]:
         return page | {"margin": "16"}  # between clusters
     facts = " · ".join(picture.facts)
     return page | {
-        "label": _label([picture.title, facts, ""]),
+        "label": _label([picture.title, facts, ""], left=True),
         "labelloc": "t",
         "labeljust": "l",
         "bgcolor": PAPER.light,
@@ -122,7 +123,7 @@ def _cluster(cluster: Cluster, blank: bool) -> dict[str, str]:
         }
     paint = paint_of(cluster)
     return {
-        "label": _label(cluster.texts),
+        "label": _label(cluster.texts, left=True),
         "labeljust": "l",
         "fontsize": "11",
         "tooltip": literal(cluster.tip.replace("\n", " · ")),

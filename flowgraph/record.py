@@ -281,7 +281,7 @@ GLYPHS = {
     Status.WAITING: "…",
     Status.SUCCEEDED: "✓",
     Status.FAILED: "✗",
-    Status.TIMED_OUT: "⧖",
+    Status.TIMED_OUT: "◷",
     Status.SKIPPED: "○",
     Status.UPSTREAM_FAILED: "⊘",
     Status.CANCELLED: "■",

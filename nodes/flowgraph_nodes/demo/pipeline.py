@@ -72,7 +72,7 @@ def _mood(model: ModelLike) -> fg.Graph:
     def asks(mail: Mail) -> bool:
         return "?" in mail.body
 
-    @graph.node(when=lambda asks: not asks)
+    @graph.node(when="not asks")
     def text(mail: Mail) -> str:
         return mail.body
 

@@ -117,6 +117,8 @@ async def _results(
         )
     runs = [ToolRun(means.toolbox, call, call.name not in means.controls) for call in whole]
     started = [ctx.call(run, run.inputs) for run in runs]
+    for call in started:
+        call.announce()  # so that the record has them in call order, whichever begins first
 
     async def work(lane: Lane) -> None:
         for position in lane:

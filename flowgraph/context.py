@@ -43,11 +43,19 @@ class Place:
 class Call(Generic[T]):
     """A call of a child node. It has its place in the run at once, and starts when it is awaited, once."""
 
-    __slots__ = ("_start", "path")
+    __slots__ = ("_announce", "_start", "path")
 
-    def __init__(self, path: str, start: Callable[[], Coroutine[Any, Any, T]]) -> None:
+    def __init__(
+        self, path: str, start: Callable[[], Coroutine[Any, Any, T]], announce: Callable[[], object] | None = None
+    ) -> None:
         self.path = path
         self._start: Callable[[], Coroutine[Any, Any, T]] | None = start
+        self._announce = announce
+
+    def announce(self) -> None:
+        """Say that it is about to be awaited: its record stands before those of calls that are announced later."""
+        if self._announce is not None:
+            self._announce()
 
     def __await__(self) -> Generator[Any, Any, T]:
         start, self._start = self._start, None
@@ -191,7 +199,7 @@ class Context(Generic[D]):
         outcome instead.
         """
         call = self._host.spawn(node, inputs, Place(name=name or "", round=round, item=item), retry, timeout)
-        return call if outcome else Call(call.path, lambda: _unwrapped(call))
+        return call if outcome else Call(call.path, lambda: _unwrapped(call), call.announce)
 
     async def gather(self, *calls: Call[T], max_concurrency: int | None = None) -> list[T]:
         """Run calls as parallel branches and give their results in order.

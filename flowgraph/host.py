@@ -15,6 +15,7 @@ from .commands import Answered, Ask, Ended, Event, FallBack, Question, Settle, S
 from .context import Call, Context, Place, in_own_context
 from .errors import Break, FlowgraphError, InputError, InternalError, brief
 from .fits import Check, check_for
+from .gather import gather
 from .node import Node, as_node, checked_inputs
 from .outcome import MISSING, Outcome, Reason, Status, Usage
 from .policy import Policy, Retry, Seconds
@@ -35,6 +36,7 @@ class Host:
     __slots__ = (
         "_calls",
         "_detail",
+        "_idle",
         "_lending",
         "_names",
         "_over",
@@ -75,6 +77,7 @@ class Host:
         self._names: dict[str, int] | None = None
         self._calls: Schedule | None = None
         self._slot: Slot | None = None
+        self._idle: dict[str, Host] = {}
         self._lending = 0
         self._unstarted = 0
         self._over = True
@@ -135,6 +138,7 @@ class Host:
             ending = await attempt(job)
         finally:
             self._over = True
+            self._drop_idle()
         if self._unstarted and ending.status is Status.SUCCEEDED:
             ending = self._warned(ending)
         self.value, self.error = ending.value, ending.error
@@ -173,10 +177,13 @@ class Host:
         node, cause = as_node(fallback), self.error
         given = {k: v for k, v in {**inputs, "error": cause}.items() if k in node.parameters}
         self._slot = None  # it was given back, so there is none to lend
+        self._over = False
         try:
             outcome = await self._reserve(node, given, Place(name="fallback"), Policy())
         except InputError as error:
             outcome = Outcome(Status.FAILED, reason=Reason("error", detail=brief(error)))
+        finally:
+            self._over = True
         if outcome.ok:
             signal = outcome.error if isinstance(outcome.error, Break) else cause
             return Ending(Status.SUCCEEDED, outcome.value, error=signal)
@@ -212,37 +219,8 @@ class Host:
         return call
 
     async def gather(self, calls: tuple[Call[Any], ...], limit: int | None) -> list[Any]:
-        """Run calls as branches; wait for all of them before the first error is raised."""
-        results: list[Any] = [None] * len(calls)
-        errors: list[tuple[str, Exception]] = []
-        interrupts: list[BaseException] = []
-        gate = None if limit is None else anyio.Semaphore(limit)
-
-        async def branch(index: int, call: Call[Any]) -> None:
-            try:
-                if gate is None:
-                    results[index] = await call
-                else:
-                    async with gate:
-                        results[index] = await call
-            except Exception as error:
-                errors.append((call.path, error))
-            except (KeyboardInterrupt, SystemExit) as error:  # raised by the task that gathers: see backends/local.py
-                interrupts.append(error)
-                group.cancel_scope.cancel()
-
-        async with anyio.create_task_group() as group:
-            for index, call in enumerate(calls):
-                group.start_soon(branch, index, call)
-        if interrupts:
-            raise interrupts[0]
-        if errors:
-            order = {call.path: index for index, call in enumerate(calls)}
-            (_, first), *others = sorted(errors, key=lambda pair: order[pair[0]])
-            for path, error in others:
-                first.add_note(f"{path} failed, too: {brief(error)}")
-            raise first
-        return results
+        """Run calls as branches."""
+        return await gather(calls, limit)
 
     async def run_graph(self, graph: Any, inputs: dict[str, Any]) -> Any:
         """Run a graph in place, with its slot lent to the nodes of the graph."""
@@ -281,7 +259,8 @@ class Host:
         """The call of a child, with its inputs checked and its place taken."""
         given = checked_inputs(node, inputs)
         path, title = self._place(node, place)
-        return Call(path, lambda: in_own_context(self._child(node, given, path, title, policy)))
+        child = _Child(self, node, given, path, title, policy)
+        return Call(path, child.run, child.announce)
 
     def _place(self, node: Node, place: Place) -> tuple[str, str]:
         """The child's path, made unique below this node run, and its title."""
@@ -294,19 +273,32 @@ class Host:
         title = getattr(node, "title", "") or (name if name != escaped else "")
         return (path if count == 1 else f"{path}~{count}"), title
 
-    async def _child(self, node: Node, inputs: dict[str, Any], path: str, title: str, policy: Policy) -> Outcome[Any]:
-        """Run a child to its end in the calling task, with its slot lent."""
+    def announce(self, node: Node, path: str, title: str, policy: Policy) -> Host:
+        """The host of a child that is about to run."""
+        self._still_runs()
         self._unstarted -= 1
         run = self.runtime.spawn(self.run, path, node.kind, title)
         in_loop = self.in_loop or self.node.kind == "loop"
         child = Host(self.runtime, run, node, policy, self.run_graph_in, in_loop)
         child.output_check = check_for(node.output_type)
-        child.input_checks = call_checks(node, inputs)
+        self._idle[path] = child
+        return child
+
+    async def let_live(self, child: Host, inputs: dict[str, Any]) -> Outcome[Any]:
+        """Run a child that was announced, with our slot lent."""
+        self._still_runs()
+        del self._idle[child.path]
         if self._calls is None:
             self._calls = Schedule()
         schedule = self._calls
         outcome: Outcome[Any] = await self._lent(lambda: child.live(schedule, inputs))
         return outcome
+
+    def _drop_idle(self) -> None:
+        """Children that were announced and never began end with their parent."""
+        for child in self._idle.values():
+            child.settle(Settle(0, Status.CANCELLED, Reason("cancelled", detail="before it began")))
+        self._idle.clear()
 
     async def live(self, schedule: Schedule, inputs: dict[str, Any]) -> Outcome[Any]:
         """Perform all that an open schedule asks for this node run, until it is settled."""
@@ -351,6 +343,33 @@ class Host:
             self._lending -= 1
             if self._lending == 0 and not self._over:
                 await slot.take()  # not when cancelled: clean-up must not wait for others
+
+
+class _Child:
+    """A node that is called: first it has a place, then a record, and then it runs."""
+
+    __slots__ = ("_host", "_inputs", "_parent", "_path", "_policy", "_title", "node")
+
+    def __init__(self, parent: Host, node: Node, inputs: dict[str, Any], path: str, title: str, policy: Policy) -> None:
+        self.node = node
+        self._parent = parent
+        self._inputs = inputs
+        self._path = path
+        self._title = title
+        self._policy = policy
+        self._host: Host | None = None
+
+    def announce(self) -> Host:
+        """Make its record, which stands among its siblings' in the order of these calls. It is to run, then."""
+        if self._host is None:
+            self._host = self._parent.announce(self.node, self._path, self._title, self._policy)
+        return self._host
+
+    async def run(self) -> Outcome[Any]:
+        """Run it to its end in the calling task, in a copy of its contextvars."""
+        host = self.announce()
+        host.input_checks = call_checks(self.node, self._inputs)
+        return await in_own_context(self._parent.let_live(host, self._inputs))
 
 
 def escape(name: str) -> str:

@@ -20,7 +20,8 @@ async def essay(topic: str, ctx: fg.Context) -> str:
     while not text or await ctx.call(words, {"text": text}) > 3:
         text = await ctx.call(draft, {"topic": topic, "round": number}, name="draft", round=number)
         number += 1
-    both = await ctx.gather(ctx.call(words, {"text": text}, name="check"), ctx.call(words, {"text": topic}, name="title"))
+    check, title = (ctx.call(words, {"text": t}, name=n) for t, n in ((text, "check"), (topic, "title")))
+    both = await ctx.gather(check, title)
     return f"{text.strip()} {both}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -250,13 +249,9 @@ def _below(path: str, node: str) -> bool:
 
 
 def _in_event_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        pass
-    else:
+    asyncio, trio = sys.modules.get("asyncio"), sys.modules.get("trio")  # where one runs, it was imported
+    if asyncio is not None and asyncio._get_running_loop() is not None:
         return True
-    trio = sys.modules.get("trio")
     return trio is not None and bool(trio.lowlevel.in_trio_run())
 
 

@@ -6,15 +6,14 @@ is thrown away, and it never keeps the process alive, as the event loop's own wo
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import Context, copy_context
 from queue import Empty, SimpleQueue
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import anyio
 
@@ -32,17 +31,79 @@ class Pool:
             raise ValueError(f"threads must be a whole number of at least 1, not {size!r}")
         self._limiter = anyio.CapacityLimiter(size)
 
-    async def run(self, function: Callable[[], T]) -> T:
+    async def run(self, function: Callable[[], T], portal: Portal | None = None) -> T:
         """Call `function` on a thread, in a copy of the caller's contextvars, and give back what it returns.
 
-        Cancelling the caller abandons the thread at once. Raises what the function raises.
+        portal: what the function may ask of the caller's task meanwhile. Cancelling the caller abandons the thread
+        at once. Raises what the function raises.
         """
         async with self._limiter:
-            call = _Call(functools.partial(_context_of_a_thread().run, function))
+            call = _Call(functools.partial(_context_of_a_thread().run, function), portal)
             _assign(call)
+            if portal is not None:
+                await portal.serve(call.done)
             await call.done.wait()
             value: T = call.result()
             return value
+
+
+class Portal:
+    """Lets a function on a worker thread have coroutines run, in the task that waits for the function.
+
+    So they are cancelled, timed and recorded like anything else that the task awaits. Make it on the event loop.
+    """
+
+    __slots__ = ("_bell", "_closed", "_requests", "_wake")
+
+    def __init__(self) -> None:
+        self._requests: deque[tuple[Callable[[], Awaitable[Any]], SimpleQueue[_Reply]]] = deque()
+        self._bell = anyio.Event()
+        self._wake = waker()
+        self._closed = False
+
+    def ask(self, body: Callable[[], Awaitable[T]]) -> T:
+        """Have `await body()` done, and wait for it; on the worker thread. RuntimeError when nobody serves any more."""
+        reply: SimpleQueue[_Reply] = SimpleQueue()
+        self._requests.append((body, reply))
+        if self._closed:
+            raise RuntimeError(_ABANDONED)
+        self._wake(self.ring)
+        value, error = reply.get()
+        if error is not None:
+            raise error
+        result: T = value
+        return result
+
+    def ring(self) -> None:
+        """Wake whoever serves; on the event loop."""
+        self._bell.set()
+
+    async def serve(self, done: anyio.Event) -> None:
+        """Answer one request after the other until `done` is set."""
+        try:
+            while not done.is_set():
+                await self._bell.wait()
+                self._bell = anyio.Event()
+                while self._requests:
+                    await self._answer(*self._requests.popleft())
+        finally:
+            self._closed = True
+            for _, reply in self._requests:
+                reply.put((None, RuntimeError(_ABANDONED)))
+
+    @staticmethod
+    async def _answer(body: Callable[[], Awaitable[Any]], reply: SimpleQueue[_Reply]) -> None:
+        answer: _Reply = (None, RuntimeError(_ABANDONED))
+        try:
+            answer = (await body(), None)
+        except Exception as error:
+            answer = (None, error)
+        finally:
+            reply.put(answer)
+
+
+_Reply: TypeAlias = tuple[Any, BaseException | None]
+_ABANDONED: Final = "the node run that this thread worked for has ended"
 
 
 def _context_of_a_thread() -> Context:
@@ -56,10 +117,11 @@ def _context_of_a_thread() -> Context:
 class _Call:
     """One call on its way through a thread."""
 
-    __slots__ = ("_body", "_error", "_value", "_wake", "done")
+    __slots__ = ("_body", "_error", "_portal", "_value", "_wake", "done")
 
-    def __init__(self, body: Callable[[], Any]) -> None:
+    def __init__(self, body: Callable[[], Any], portal: Portal | None) -> None:
         self._body = body
+        self._portal = portal
         self._value: Any = None
         self._error: BaseException | None = None
         self._wake = waker()
@@ -71,9 +133,14 @@ class _Call:
         except BaseException as error:
             self._error = error
         try:
-            self._wake(self.done.set)
+            self._wake(self._finish)
         except RuntimeError:
             return  # the loop has gone: nobody waits for this any more
+
+    def _finish(self) -> None:
+        self.done.set()
+        if self._portal is not None:
+            self._portal.ring()
 
     def result(self) -> Any:
         if self._error is not None:
@@ -93,6 +160,8 @@ def waker() -> Callable[[Callable[[], object]], object]:
             pass
         else:
             return wake
+    import asyncio  # loaded already, where a loop of it runs: importing flowgraph need not pay for it
+
     return asyncio.get_running_loop().call_soon_threadsafe
 
 

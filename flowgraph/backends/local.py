@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Callable, Sequence
 from contextvars import Context, copy_context
@@ -93,6 +92,8 @@ def _clock() -> Callable[[], float]:
             pass
         else:
             return clock
+    import asyncio  # loaded already, where a loop of it runs: importing flowgraph need not pay for it
+
     return asyncio.get_running_loop().time
 
 

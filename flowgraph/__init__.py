@@ -47,6 +47,7 @@ from .outcome import Maybe, Outcome, Reason, Status, Usage
 from .policy import Join, Policy, Retry
 from .record import NodeRun, Run
 from .run import LiveRun, arun, run, start
+from .sync_context import SyncContext
 
 if TYPE_CHECKING:
     from .checks import check
@@ -87,6 +88,7 @@ __all__ = [
     "Skip",
     "Status",
     "SubgraphFailed",
+    "SyncContext",
     "Usage",
     "arun",
     "check",

@@ -2,66 +2,23 @@
 
 from __future__ import annotations
 
-import contextvars
 import functools
 import random
-from collections.abc import Callable, Coroutine, Generator, Mapping
-from contextvars import copy_context
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, overload
 
 from typing_extensions import TypeVar
 
-from .errors import FlowgraphError
+from .background import Background
+from .call import Call, Place, unwrapped
 from .outcome import Outcome, Usage
+from .threads import Portal
 
 if TYPE_CHECKING:
     from .policy import Retry, Seconds
 
 D = TypeVar("D", default=Any)
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where a child sits below its parent: `<parent>/<name>`, with `#round` or `[item]` behind it.
-
-    Without a name the child is a round or an item of the parent itself: `polish#1`, `reviews[2]`.
-    """
-
-    name: str = ""
-    round: int | None = None
-    item: int | None = None
-
-    @property
-    def suffix(self) -> str:
-        """The text behind the parent's path."""
-        index = f"#{self.round}" if self.round is not None else f"[{self.item}]" if self.item is not None else ""
-        return (f"/{self.name}" if self.name else "") + index
-
-
-class Call(Generic[T]):
-    """A call of a child node. It has its place in the run at once, and starts when it is awaited, once."""
-
-    __slots__ = ("_announce", "_start", "path")
-
-    def __init__(
-        self, path: str, start: Callable[[], Coroutine[Any, Any, T]], announce: Callable[[], object] | None = None
-    ) -> None:
-        self.path = path
-        self._start: Callable[[], Coroutine[Any, Any, T]] | None = start
-        self._announce = announce
-
-    def announce(self) -> None:
-        """Say that it is about to be awaited: its record stands before those of calls that are announced later."""
-        if self._announce is not None:
-            self._announce()
-
-    def __await__(self) -> Generator[Any, Any, T]:
-        start, self._start = self._start, None
-        if start is None:
-            raise FlowgraphError(f"the call of '{self.path}' was awaited twice: keep what the first await gave")
-        return start().__await__()
 
 
 class Host(Protocol):
@@ -89,24 +46,25 @@ class Host(Protocol):
     ) -> Call[Outcome[Any]]: ...
     async def gather(self, calls: tuple[Call[Any], ...], limit: int | None) -> list[Any]: ...
     async def run_graph(self, graph: Any, inputs: dict[str, Any]) -> Any: ...
-    async def in_thread(self, function: Callable[[], Any]) -> Any: ...
+    async def in_thread(self, function: Callable[[], Any], portal: Portal | None = None) -> Any: ...
     def emit(self, kind: str, data: Any) -> None: ...
     def log(self, message: str, fields: dict[str, Any]) -> None: ...
     def charge(self, usage: Usage) -> None: ...
     def keep(self, details: dict[str, Any]) -> None: ...
 
 
-class Context(Generic[D]):
-    """What a running node can reach. `Context[Deps]` types `ctx.deps`.
-
-    Children: `await ctx.call(node, inputs)`, `await ctx.gather(...)`. Telling others: `emit`, `log`, `charge`,
-    `keep`. Facts: `run_id`, `path`, `attempt` (1-based), `idempotency_key`, `deps`, `now`, `random`.
-    """
+class BaseContext(Generic[D]):
+    """What `Context` and `SyncContext` have in common: facts about the node run, and telling others about it."""
 
     __slots__ = ("_host",)
 
     def __init__(self, host: Host) -> None:
         self._host = host
+
+    @property
+    def host(self) -> Host:
+        """What stands behind the context; for wrappers of contexts."""
+        return self._host
 
     @property
     def run_id(self) -> str:
@@ -140,6 +98,11 @@ class Context(Generic[D]):
         return self._host.now()
 
     @property
+    def started_at(self) -> float:
+        """When the run started, in seconds since the epoch."""
+        return self._host.started_at
+
+    @property
     def random(self) -> random.Random:
         """Random numbers from a seed of run start, run id and path: a replay sees the same."""
         return random.Random(f"{self._host.started_at}:{self.idempotency_key}")
@@ -148,6 +111,33 @@ class Context(Generic[D]):
     def listened(self) -> bool:
         """Whether anybody reads this run's events (worth streaming for)."""
         return self._host.listened()
+
+    def emit(self, kind: str, data: Any = None) -> None:
+        """Tell whoever listens to the run. Not kept: see `flowgraph.events`."""
+        self._host.emit(kind, data)
+
+    def log(self, message: str, **fields: Any) -> None:
+        """A log line of this node run, for whoever listens."""
+        self._host.log(message, fields)
+
+    def charge(self, usage: Usage | None = None, *, tokens: int = 0, cost: float | None = None) -> None:
+        """Count what was used: a `Usage`, or plain tokens and a cost in USD. Seen by every level above, once."""
+        self._host.charge((usage or Usage()) + Usage(input_tokens=tokens, cost=cost))
+
+    def keep(self, **details: Any) -> None:
+        """Keep details of this node run (an agent's messages, its stop reason …): `run.nodes[path].detail`."""
+        self._host.keep(details)
+
+
+class Context(BaseContext[D]):
+    """What a running async node can reach. `Context[Deps]` types `ctx.deps`.
+
+    Children: `await ctx.call(node, inputs)`, `await ctx.gather(...)`, `async with ctx.background()`. Blocking code:
+    `await ctx.in_thread(...)`. Telling others: `emit`, `log`, `charge`, `keep`. Facts: `run_id`, `path`, `attempt`
+    (1-based), `idempotency_key`, `deps`, `now`, `started_at`, `random`, `listened`.
+    """
+
+    __slots__ = ()
 
     @overload
     def call(
@@ -199,7 +189,7 @@ class Context(Generic[D]):
         outcome instead.
         """
         call = self._host.spawn(node, inputs, Place(name=name or "", round=round, item=item), retry, timeout)
-        return call if outcome else Call(call.path, lambda: _unwrapped(call), call.announce)
+        return call if outcome else Call(call.path, lambda: unwrapped(call), call.announce)
 
     async def gather(self, *calls: Call[T], max_concurrency: int | None = None) -> list[T]:
         """Run calls as parallel branches and give their results in order.
@@ -216,56 +206,14 @@ class Context(Generic[D]):
         value: T = await self._host.in_thread(functools.partial(function, *args, **kwargs))
         return value
 
-    def emit(self, kind: str, data: Any = None) -> None:
-        """Tell whoever listens to the run. Not kept: see `flowgraph.events`."""
-        self._host.emit(kind, data)
+    def background(self) -> Background:
+        """A scope for children that go on beside what follows: `async with ctx.background() as scope:`.
 
-    def log(self, message: str, **fields: Any) -> None:
-        """A log line of this node run, for whoever listens."""
-        self._host.log(message, fields)
-
-    def charge(self, usage: Usage | None = None, *, tokens: int = 0, cost: float | None = None) -> None:
-        """Count what was used: a `Usage`, or plain tokens and a cost in USD. Seen by every level above, once."""
-        self._host.charge((usage or Usage()) + Usage(input_tokens=tokens, cost=cost))
-
-    def keep(self, **details: Any) -> None:
-        """Keep details of this node run (an agent's messages, its stop reason …): `run.nodes[path].detail`."""
-        self._host.keep(details)
+        `started = scope.start(ctx.call(...))` starts one at once; `await started` waits for it, `started.cancel()`
+        ends it. Leaving the block waits for all, or, when it is left by an exception, cancels them.
+        """
+        return Background()
 
     async def run_graph(self, graph: Any, inputs: dict[str, Any]) -> Any:
         """Run a graph in place: its nodes become children of this node run. (Calling a graph does this for you.)"""
         return await self._host.run_graph(graph, inputs)
-
-
-async def in_own_context(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Await a coroutine in a copy of the contextvars of now: what it changes does not leak out."""
-    return await _InContext(coroutine, copy_context())
-
-
-class _InContext(Generic[T]):
-    """Drives a coroutine through the loop that awaits it, each of its steps within one set of contextvars."""
-
-    __slots__ = ("_context", "_coroutine")
-
-    def __init__(self, coroutine: Coroutine[Any, Any, T], context: contextvars.Context) -> None:
-        self._coroutine = coroutine
-        self._context = context
-
-    def __await__(self) -> Generator[Any, Any, T]:
-        run, coroutine = self._context.run, self._coroutine
-        try:
-            wanted = run(coroutine.send, None)
-            while True:
-                try:
-                    given = yield wanted
-                except BaseException as error:
-                    wanted = run(coroutine.throw, error)
-                else:
-                    wanted = run(coroutine.send, given)
-        except StopIteration as end:
-            value: T = end.value
-            return value
-
-
-async def _unwrapped(call: Call[Outcome[T]]) -> T:
-    return (await call).unwrap()

@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 
-from .context import Call
+from .call import Call
 from .errors import brief
 
 

@@ -11,8 +11,9 @@ import anyio
 
 from . import events as ev
 from .attempt import Ending, Job, Slot, attempt
+from .call import Call, Place, in_own_context
 from .commands import Answered, Ask, Ended, Event, FallBack, Question, Settle, Sleep, Start, Woke, Work
-from .context import Call, Context, Place, in_own_context
+from .context import Context
 from .errors import Break, FlowgraphError, InputError, InternalError, brief
 from .fits import Check, check_for
 from .gather import gather
@@ -22,6 +23,7 @@ from .policy import Policy, Retry, Seconds
 from .record import NodeRun
 from .runtime import NO_USAGE, Runtime
 from .schedule import Schedule
+from .threads import Portal
 from .wiring import call_checks
 
 RunGraph = Callable[["Host", Any, dict[str, Any]], Awaitable[Any]]
@@ -227,9 +229,9 @@ class Host:
         self._still_runs()
         return await self._lent(lambda: self.run_graph_in(self, graph, inputs))
 
-    async def in_thread(self, function: Callable[[], Any]) -> Any:
+    async def in_thread(self, function: Callable[[], Any], portal: Portal | None = None) -> Any:
         """Call a function on a worker thread of the run."""
-        return await self.runtime.threads.run(function)
+        return await self.runtime.threads.run(function, portal)
 
     def emit(self, kind: str, data: Any) -> None:
         """Show a custom event."""

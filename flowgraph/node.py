@@ -14,13 +14,12 @@ import warnings
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, get_args, get_origin, runtime_checkable
+from typing import Annotated, Any, Final, Protocol, get_args, get_origin, runtime_checkable
 
+from .context import Context
 from .errors import InputError
 from .outcome import MISSING, MaybeMarker, Outcome
-
-if TYPE_CHECKING:
-    from .context import Context
+from .sync_context import SyncContext, run_blocking
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
@@ -90,6 +89,9 @@ class FunctionNode:
         self.inline = inline
         self.parameters, self.output_type = signature_of(function)
         self._context = tuple(p.name for p in self.parameters.values() if p.kind is Kind.CONTEXT)
+        self._blocking = tuple(name for name in self._context if self.parameters[name].type is SyncContext)
+        if self._blocking and (self.is_async or inline):
+            raise TypeError(f"'{self.name}' runs on the event loop, where a SyncContext would block: take a fg.Context")
 
     async def call(self, ctx: Context[Any], inputs: dict[str, Any]) -> Any:
         """Call the function with the bound values; an awaitable that a sync function returns is awaited."""
@@ -99,6 +101,8 @@ class FunctionNode:
             return await self.function(**inputs)
         if self.inline:
             value = self.function(**inputs)
+        elif self._blocking:
+            value = await run_blocking(ctx, self.function, inputs, self._blocking)
         else:
             value = await ctx.in_thread(self.function, **inputs)
         return await value if isinstance(value, Awaitable) else value
@@ -149,11 +153,9 @@ def _awaited(hint: Any) -> Any:
 
 
 def _parameter(parameter: inspect.Parameter, hint: Any) -> Parameter:
-    from .context import Context
-
     default = MISSING if parameter.default is parameter.empty else parameter.default
-    if hint is Context or get_origin(hint) is Context:
-        return Parameter(parameter.name, Any, Kind.CONTEXT)
+    if hint in (Context, SyncContext) or get_origin(hint) in (Context, SyncContext):
+        return Parameter(parameter.name, get_origin(hint) or hint, Kind.CONTEXT)
     if hint is Outcome or get_origin(hint) is Outcome:
         inner = get_args(hint)
         return Parameter(parameter.name, inner[0] if inner else Any, Kind.OUTCOME)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from flowgraph.context import Call, Context
+from flowgraph.call import Call
+from flowgraph.context import Context
 from flowgraph.policy import Retry
 from flowgraph_nodes.agents.calls import ModelCall, ToolRun
 from flowgraph_nodes.agents.history import History

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -11,13 +10,14 @@ import anyio
 
 from . import events as ev
 from .attempt import Ending, Job, Slot, attempt
-from .call import Call, Place, in_own_context
+from .call import Call, Place
+from .children import Children
 from .commands import Answered, Ask, Ended, Event, FallBack, Question, Settle, Sleep, Start, Woke, Work
 from .context import Context
-from .errors import Break, FlowgraphError, InputError, InternalError, brief
+from .errors import Break, InputError, InternalError, brief
 from .fits import Check, check_for
 from .gather import gather
-from .node import Node, as_node, checked_inputs
+from .node import Node, as_node
 from .outcome import MISSING, Outcome, Reason, Status, Usage
 from .policy import Policy, Retry, Seconds
 from .record import NodeRun
@@ -36,14 +36,8 @@ class Host:
     """
 
     __slots__ = (
-        "_calls",
+        "_children",
         "_detail",
-        "_idle",
-        "_lending",
-        "_names",
-        "_over",
-        "_slot",
-        "_unstarted",
         "_usage",
         "attempt",
         "error",
@@ -76,13 +70,7 @@ class Host:
         self.error: BaseException | None = None
         self._usage = NO_USAGE
         self._detail: dict[str, Any] | None = None
-        self._names: dict[str, int] | None = None
-        self._calls: Schedule | None = None
-        self._slot: Slot | None = None
-        self._idle: dict[str, Host] = {}
-        self._lending = 0
-        self._unstarted = 0
-        self._over = True
+        self._children: Children | None = None
 
     # -- facts
 
@@ -121,10 +109,8 @@ class Host:
         await anyio.lowlevel.checkpoint_if_cancelled()
         runtime = self.runtime
         self.attempt = number
-        self._names = self._calls = None
-        self._slot = None if runtime.slots is None else Slot(runtime.slots)
-        self._lending = self._unstarted = 0
-        self._over = False
+        slot = None if runtime.slots is None else Slot(runtime.slots)
+        children = self._children = Children(self, slot)
         runtime.tell(ev.NodeStarted(runtime.now(), self.run.path, runtime.seq, number))
         job = Job(
             self.node,
@@ -133,23 +119,22 @@ class Host:
             self.policy.limit,
             self.input_checks,
             self.output_check,
-            self._slot,
+            slot,
             self.in_loop,
         )
         try:
             ending = await attempt(job)
         finally:
-            self._over = True
-            self._drop_idle()
-        if self._unstarted and ending.status is Status.SUCCEEDED:
-            ending = self._warned(ending)
+            children.end()
+        if children.unstarted and ending.status is Status.SUCCEEDED:
+            ending = self._warned(ending, children.unstarted)
         self.value, self.error = ending.value, ending.error
         return ending
 
-    def _warned(self, ending: Ending) -> Ending:
+    def _warned(self, ending: Ending, count: int) -> Ending:
         """Say that an `await` was forgotten. Where warnings are errors, it is one of this node."""
         try:
-            warnings.warn(f"'{self.path}' made {self._unstarted} calls that it never awaited", stacklevel=2)
+            warnings.warn(f"'{self.path}' made {count} calls that it never awaited", stacklevel=2)
         except Warning as error:
             return Ending(Status.FAILED, reason=Reason("error", detail=brief(error)), error=error)
         return ending
@@ -178,14 +163,13 @@ class Host:
             return Ending(Status.SUCCEEDED, fallback, error=self.error)
         node, cause = as_node(fallback), self.error
         given = {k: v for k, v in {**inputs, "error": cause}.items() if k in node.parameters}
-        self._slot = None  # it was given back, so there is none to lend
-        self._over = False
+        children = Children(self, names=self._children.names if self._children else None)
         try:
-            outcome = await self._reserve(node, given, Place(name="fallback"), Policy())
+            outcome = await children.reserve(node, given, Place(name="fallback"), Policy())
         except InputError as error:
             outcome = Outcome(Status.FAILED, reason=Reason("error", detail=brief(error)))
         finally:
-            self._over = True
+            children.end()
         if outcome.ok:
             signal = outcome.error if isinstance(outcome.error, Break) else cause
             return Ending(Status.SUCCEEDED, outcome.value, error=signal)
@@ -215,10 +199,11 @@ class Host:
         timeout: Seconds | None = None,
     ) -> Call[Outcome[Any]]:
         """Reserve the place of a child; it starts when the call is awaited."""
-        self._still_runs()
-        call = self._reserve(as_node(node), inputs or {}, place, Policy(retry=retry, timeout=timeout))
-        self._unstarted += 1
-        return call
+        return self._running().reserve(as_node(node), inputs or {}, place, Policy(retry=retry, timeout=timeout))
+
+    def _running(self) -> Children:
+        assert self._children is not None, "only a node that was started has a context"
+        return self._children
 
     async def gather(self, calls: tuple[Call[Any], ...], limit: int | None) -> list[Any]:
         """Run calls as branches."""
@@ -226,8 +211,9 @@ class Host:
 
     async def run_graph(self, graph: Any, inputs: dict[str, Any]) -> Any:
         """Run a graph in place, with its slot lent to the nodes of the graph."""
-        self._still_runs()
-        return await self._lent(lambda: self.run_graph_in(self, graph, inputs))
+        children = self._running()
+        children.check_open()
+        return await children.lent(lambda: self.run_graph_in(self, graph, inputs))
 
     async def in_thread(self, function: Callable[[], Any], portal: Portal | None = None) -> Any:
         """Call a function on a worker thread of the run."""
@@ -251,56 +237,15 @@ class Host:
         """Keep details."""
         self._detail = {**(self._detail or {}), **details}
 
-    # -- children
+    # -- as a child, and as a parent
 
-    def _still_runs(self) -> None:
-        if self._over:
-            raise FlowgraphError(f"'{self.path}' has ended: its context cannot be used to run anything any more")
-
-    def _reserve(self, node: Node, inputs: Mapping[str, Any], place: Place, policy: Policy) -> Call[Outcome[Any]]:
-        """The call of a child, with its inputs checked and its place taken."""
-        given = checked_inputs(node, inputs)
-        path, title = self._place(node, place)
-        child = _Child(self, node, given, path, title, policy)
-        return Call(path, child.run, child.announce)
-
-    def _place(self, node: Node, place: Place) -> tuple[str, str]:
-        """The child's path, made unique below this node run, and its title."""
-        name = place.name or ("" if place.round is not None or place.item is not None else node.name)
-        escaped = escape(name) if name else ""
-        path = self.path + Place(name=escaped, round=place.round, item=place.item).suffix
-        if self._names is None:
-            self._names = {}
-        count = self._names[path] = self._names.get(path, 0) + 1
-        title = getattr(node, "title", "") or (name if name != escaped else "")
-        return (path if count == 1 else f"{path}~{count}"), title
-
-    def announce(self, node: Node, path: str, title: str, policy: Policy) -> Host:
-        """The host of a child that is about to run."""
-        self._still_runs()
-        self._unstarted -= 1
+    def child(self, node: Node, inputs: dict[str, Any], path: str, title: str, policy: Policy) -> Host:
+        """A node run that this one calls."""
         run = self.runtime.spawn(self.run, path, node.kind, title)
         in_loop = self.in_loop or self.node.kind == "loop"
         child = Host(self.runtime, run, node, policy, self.run_graph_in, in_loop)
-        child.output_check = check_for(node.output_type)
-        self._idle[path] = child
+        child.input_checks, child.output_check = call_checks(node, inputs), check_for(node.output_type)
         return child
-
-    async def let_live(self, child: Host, inputs: dict[str, Any]) -> Outcome[Any]:
-        """Run a child that was announced, with our slot lent."""
-        self._still_runs()
-        del self._idle[child.path]
-        if self._calls is None:
-            self._calls = Schedule()
-        schedule = self._calls
-        outcome: Outcome[Any] = await self._lent(lambda: child.live(schedule, inputs))
-        return outcome
-
-    def _drop_idle(self) -> None:
-        """Children that were announced and never began end with their parent."""
-        for child in self._idle.values():
-            child.settle(Settle(0, Status.CANCELLED, Reason("cancelled", detail="before it began")))
-        self._idle.clear()
 
     async def live(self, schedule: Schedule, inputs: dict[str, Any]) -> Outcome[Any]:
         """Perform all that an open schedule asks for this node run, until it is settled."""
@@ -326,54 +271,8 @@ class Host:
             return Woke(work.node)
         if type(work) is FallBack:
             ending = await self.fall_back(inputs)
-            self.value = ending.value
+            self.value, self.error = ending.value, ending.error
             return Ended(work.node, ending.status, ending.reason)
         if type(work) is Ask and work.question is Question.RETRY:
             return self.judge(work)
         raise InternalError(f"'{self.path}' cannot perform {work!r}")
-
-    async def _lent(self, body: Callable[[], Awaitable[Any]]) -> Any:
-        """Do something while the slot of this node run is lent to others."""
-        slot = self._slot
-        if slot is None:
-            return await body()
-        self._lending += 1
-        slot.give_back()
-        try:
-            return await body()
-        finally:
-            self._lending -= 1
-            if self._lending == 0 and not self._over:
-                await slot.take()  # not when cancelled: clean-up must not wait for others
-
-
-class _Child:
-    """A node that is called: first it has a place, then a record, and then it runs."""
-
-    __slots__ = ("_host", "_inputs", "_parent", "_path", "_policy", "_title", "node")
-
-    def __init__(self, parent: Host, node: Node, inputs: dict[str, Any], path: str, title: str, policy: Policy) -> None:
-        self.node = node
-        self._parent = parent
-        self._inputs = inputs
-        self._path = path
-        self._title = title
-        self._policy = policy
-        self._host: Host | None = None
-
-    def announce(self) -> Host:
-        """Make its record, which stands among its siblings' in the order of these calls. It is to run, then."""
-        if self._host is None:
-            self._host = self._parent.announce(self.node, self._path, self._title, self._policy)
-        return self._host
-
-    async def run(self) -> Outcome[Any]:
-        """Run it to its end in the calling task, in a copy of its contextvars."""
-        host = self.announce()
-        host.input_checks = call_checks(self.node, self._inputs)
-        return await in_own_context(self._parent.let_live(host, self._inputs))
-
-
-def escape(name: str) -> str:
-    """A name as part of a path: what is neither a letter, a digit, `_` nor `-` becomes `%` and its number in hex."""
-    return re.sub(r"[^\w-]", lambda match: f"%{ord(match[0]):02X}", name) or "_"

@@ -528,6 +528,18 @@ async def test_a_fallback_node_gets_the_inputs_and_the_error_as_a_child() -> Non
     assert run.outcomes["node"].attempts == 2
 
 
+async def test_a_fallback_does_not_take_the_place_of_a_child_of_its_name() -> None:
+    async def node(ctx: fg.Context) -> None:
+        await ctx.call(give, {"value": "a child"}, name="fallback")
+        raise ValueError("broken")
+
+    graph = fg.Graph("g")
+    graph.add("node", node, fallback=lambda: "spare")
+    run = await fg.arun(graph)
+    assert run.output == "spare"
+    assert (run["node/fallback"], run["node/fallback~2"]) == ("a child", "spare")
+
+
 async def test_a_fallback_that_fails_or_cannot_be_called_leaves_the_first_error() -> None:
     async def spare(unknown: int) -> str:
         return "never"

@@ -307,6 +307,20 @@ async def test_break_is_never_retried_and_needs_no_fallback() -> None:
     assert calls == 1
 
 
+async def test_a_break_in_a_fallback_ends_the_loop_too() -> None:
+    async def fails() -> int:
+        raise ValueError("broken")
+
+    async def spare() -> int:
+        raise fg.Break(7)
+
+    body = fg.Graph("body")
+    body.add("only", fails, fallback=spare)
+    run = await fg.arun(looped(LoopFlow(body)), {})
+    assert run.output == 7
+    assert run.nodes["loop"].detail == {"iterations": 1, "ended": "break"}
+
+
 async def test_c41_after_a_break_the_rest_of_the_body_does_not_run() -> None:
     calls = {"check": 0, "work": 0}
 

@@ -1,0 +1,121 @@
+"""Children: what one attempt of a node run calls, where it stands in the run, and the slot that it is lent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+from .attempt import Slot
+from .call import Call, Place, in_own_context
+from .commands import Settle
+from .errors import FlowgraphError
+from .node import Node, checked_inputs
+from .outcome import Outcome, Reason, Status
+from .policy import Policy
+from .schedule import Schedule
+
+
+class Child(Protocol):
+    """A node run that another called."""
+
+    @property
+    def path(self) -> str: ...
+    async def live(self, schedule: Schedule, inputs: dict[str, Any]) -> Outcome[Any]: ...
+    def settle(self, settle: Settle) -> None: ...
+
+
+class Parent(Protocol):
+    """A node run that calls others."""
+
+    @property
+    def path(self) -> str: ...
+    def child(self, node: Node, inputs: dict[str, Any], path: str, title: str, policy: Policy) -> Child: ...
+
+
+class Children:
+    """The children of one attempt. They run in the tasks that await them, and end with it.
+
+    slot: what is lent while they run. names: how often each path was taken, unless none was. unstarted: how many were
+    called and never awaited.
+    """
+
+    __slots__ = ("_idle", "_lending", "_open", "_parent", "_schedule", "_slot", "names", "unstarted")
+
+    def __init__(self, parent: Parent, slot: Slot | None = None, names: dict[str, int] | None = None) -> None:
+        self.unstarted = 0
+        self._parent = parent
+        self._slot = slot
+        self._lending = 0
+        self._open = True
+        self.names: dict[str, int] = {} if names is None else names
+        self._idle: dict[str, Child] = {}
+        self._schedule: Schedule | None = None
+
+    def reserve(self, node: Node, inputs: Mapping[str, Any], place: Place, policy: Policy) -> Call[Outcome[Any]]:
+        """The call of a child: its inputs are checked and its place is taken. Raises InputError."""
+        self.check_open()
+        given = checked_inputs(node, inputs)
+        path, title = self._place(node, place)
+        self.unstarted += 1
+        child: Child | None = None
+
+        def announce() -> Child:
+            nonlocal child
+            if child is None:
+                self.check_open()
+                self.unstarted -= 1
+                child = self._idle[path] = self._parent.child(node, given, path, title, policy)
+            return child
+
+        return Call(path, lambda: in_own_context(self._run(announce(), given)), announce)
+
+    def end(self) -> None:
+        """The attempt is over. What took its place and never began ends with it; nothing new can be called."""
+        self._open = False
+        for child in self._idle.values():
+            child.settle(Settle(0, Status.CANCELLED, Reason("cancelled", detail="before it began")))
+        self._idle.clear()
+
+    def check_open(self) -> None:
+        """Raise FlowgraphError when the attempt is over."""
+        if not self._open:
+            path = self._parent.path
+            raise FlowgraphError(f"'{path}' has ended: its context cannot be used to run anything any more")
+
+    async def lent(self, body: Callable[[], Awaitable[Any]]) -> Any:
+        """Do something while the slot of the attempt is lent to others."""
+        slot = self._slot
+        if slot is None:
+            return await body()
+        self._lending += 1
+        slot.give_back()
+        try:
+            return await body()
+        finally:
+            self._lending -= 1
+            if self._lending == 0 and self._open:
+                await slot.take()  # not when cancelled: clean-up must not wait for others
+
+    async def _run(self, child: Child, inputs: dict[str, Any]) -> Outcome[Any]:
+        self.check_open()
+        del self._idle[child.path]
+        if self._schedule is None:
+            self._schedule = Schedule()
+        schedule = self._schedule
+        outcome: Outcome[Any] = await self.lent(lambda: child.live(schedule, inputs))
+        return outcome
+
+    def _place(self, node: Node, place: Place) -> tuple[str, str]:
+        """The child's path, made unique below the parent, and its title."""
+        name = place.name or ("" if place.round is not None or place.item is not None else node.name)
+        escaped = escape(name) if name else ""
+        path = self._parent.path + Place(name=escaped, round=place.round, item=place.item).suffix
+        count = self.names[path] = self.names.get(path, 0) + 1
+        title = getattr(node, "title", "") or (name if name != escaped else "")
+        return (path if count == 1 else f"{path}~{count}"), title
+
+
+def escape(name: str) -> str:
+    """A name as part of a path: what is neither a letter, a digit, `_` nor `-` becomes `%` and its number in hex."""
+    return re.sub(r"[^\w-]", lambda match: f"%{ord(match[0]):02X}", name) or "_"

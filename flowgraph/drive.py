@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
 from typing import Any
 
 import anyio
@@ -60,8 +59,7 @@ class Drive:
 
     def output(self) -> Any:
         """The graph's output. Raises Skip with the reason when all of it was skipped, NoOutput when that failed."""
-        outputs = self.plan.graph.outputs
-        refs: Ref | Mapping[str, Ref] = self.plan.graph.sinks() if outputs is None else outputs
+        refs = self.plan.outputs
         if isinstance(refs, Ref):
             value = self._read(refs)
             if value is MISSING:

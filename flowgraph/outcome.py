@@ -122,7 +122,7 @@ class Usage:
         return Usage(**counts, cost=sum(costs) if costs else None, partial=partial)
 
     def __bool__(self) -> bool:
-        return self != _NOTHING
+        return self != NO_USAGE
 
     @property
     def tokens(self) -> int:
@@ -130,7 +130,8 @@ class Usage:
         return self.input_tokens + self.output_tokens
 
 
-_NOTHING: Final = Usage()
+NO_USAGE: Final = Usage()
+"""Nothing, as one object for all."""
 
 
 @dataclass(frozen=True, slots=True)

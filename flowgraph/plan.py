@@ -37,6 +37,7 @@ class Plan:
     conditions: tuple[Binding | None, ...]
     policies: tuple[Policy, ...]
     choices: tuple[PlanChoice, ...]
+    outputs: Ref | dict[str, Ref]  # as declared, else the nodes that nobody reads
     order: tuple[int, ...]  # topological; shorter than nodes when there is a cycle
     problems: tuple[Problem, ...]
     input_checks: tuple[Checks, ...]
@@ -119,6 +120,7 @@ class _Compiler:
             conditions=conditions,
             policies=policies,
             choices=tuple(web.compiled),
+            outputs=graph.sinks() if graph.outputs is None else graph.outputs,
             order=order,
             problems=tuple(self.problems),
             input_checks=tuple(input_checks(binding, self._declared) for binding in bindings),

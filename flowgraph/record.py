@@ -13,7 +13,7 @@ from typing import Any, TypeVar, overload
 from . import events as ev
 from .errors import ChoiceError, NoOutput
 from .handle import Handle, Ref
-from .outcome import FINAL, MISSING, Outcome, Reason, Status, Usage
+from .outcome import FINAL, MISSING, NO_USAGE, Outcome, Reason, Status, Usage
 from .plan import Plan
 from .prompts import part
 from .spec import GraphSpec, spec_of_plan
@@ -42,11 +42,11 @@ class NodeRun:
     started: float | None = None
     ended: float | None = None
     attempt: int = 0
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = NO_USAGE
     chosen: str = ""
     detail: dict[str, Any] = field(default_factory=dict)
     children: list[NodeRun] = field(default_factory=list, repr=False)
-    earlier: list[list[NodeRun]] = field(default_factory=list, repr=False)
+    earlier: tuple[list[NodeRun], ...] = field(default=(), repr=False)
 
     @property
     def duration(self) -> float | None:
@@ -232,7 +232,7 @@ class Run:
         if node.started is None:
             node.started = event.at
         if node.children:
-            node.earlier.append(node.children)
+            node.earlier += (node.children,)
             node.children = []
 
     def _node_retrying(self, event: ev.NodeRetrying) -> None:

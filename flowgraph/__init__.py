@@ -29,6 +29,7 @@ from .errors import (
     GraphError,
     InputError,
     InternalError,
+    LimitExceeded,
     NodeCancelled,
     NodeTimeout,
     NoOutput,
@@ -44,8 +45,9 @@ from .graph import Graph
 from .handle import Handle
 from .node import Node, Parameter
 from .outcome import Maybe, Outcome, Reason, Status, Usage
-from .policy import Join, Policy, Retry
+from .policy import Join, Limits, Policy, Retry
 from .record import NodeRun, Run
+from .replace import replace
 from .run import LiveRun, arun, run, start
 from .sync_context import SyncContext
 
@@ -67,6 +69,8 @@ __all__ = [
     "InputError",
     "InternalError",
     "Join",
+    "LimitExceeded",
+    "Limits",
     "LiveRun",
     "Maybe",
     "NoOutput",
@@ -93,6 +97,7 @@ __all__ = [
     "arun",
     "check",
     "draw",
+    "replace",
     "run",
     "start",
 ]

@@ -17,6 +17,7 @@ from .errors import Break, NodeCancelled, NodeTimeout, OutputError, Skip, brief
 from .fits import Check
 from .node import Node
 from .outcome import MISSING, Reason, Status
+from .slots import Slot
 from .wiring import Checks, check_inputs
 
 
@@ -27,37 +28,6 @@ class Ending(NamedTuple):
     value: Any = MISSING
     reason: Reason | None = None
     error: BaseException | None = None
-
-
-class Slots:
-    """At most so many leaf nodes at a time. A node that waits for its children lends its slot."""
-
-    def __init__(self, limit: int) -> None:
-        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-            raise ValueError(f"max_concurrency must be a whole number of at least 1, not {limit!r}")
-        self.semaphore = anyio.Semaphore(limit, fast_acquire=True)
-
-
-class Slot:
-    """What one attempt holds of them: one or, while it is lent, none."""
-
-    __slots__ = ("_held", "_semaphore")
-
-    def __init__(self, slots: Slots) -> None:
-        self._semaphore = slots.semaphore
-        self._held = False
-
-    async def take(self) -> None:
-        """Wait for a slot, unless it is held already. A cancelled wait leaves it with none."""
-        if not self._held:
-            await self._semaphore.acquire()
-            self._held = True
-
-    def give_back(self) -> None:
-        """Let others have it, if it is held."""
-        if self._held:
-            self._held = False
-            self._semaphore.release()
 
 
 @dataclass(slots=True)
@@ -72,6 +42,7 @@ class Job:
     output_check: Check | None = None
     slot: Slot | None = None
     in_loop: bool = False
+    spent: float = 0.0  # seconds that the attempt took; only kept where time is limited
 
 
 async def attempt(job: Job) -> Ending:
@@ -125,6 +96,7 @@ async def _in_time(job: Job) -> Any:
     if job.limit is None:
         return await _validated(job)
     late: Exception | None = None
+    begun = anyio.current_time()
     with anyio.move_on_after(job.limit) as scope:
         try:
             value = await _validated(job)
@@ -132,6 +104,8 @@ async def _in_time(job: Job) -> Any:
             if not scope.cancel_called:
                 raise
             late = error
+        finally:
+            job.spent = anyio.current_time() - begun
     if scope.cancel_called:
         raise NodeTimeout(job) from late
     return value

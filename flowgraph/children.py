@@ -6,7 +6,6 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
-from .attempt import Slot
 from .call import Call, Place, in_own_context
 from .commands import Settle
 from .errors import FlowgraphError
@@ -14,6 +13,7 @@ from .node import Node, checked_inputs
 from .outcome import Outcome, Reason, Status
 from .policy import Policy
 from .schedule import Schedule
+from .slots import Slot
 
 
 class Child(Protocol):

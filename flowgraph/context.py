@@ -5,17 +5,15 @@ from __future__ import annotations
 import functools
 import random
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, overload
+from typing import Any, Generic, Literal, Protocol, overload
 
 from typing_extensions import TypeVar
 
 from .background import Background
 from .call import Call, Place, unwrapped
 from .outcome import Outcome, Usage
+from .policy import Policy, Retry, Seconds
 from .threads import Portal
-
-if TYPE_CHECKING:
-    from .policy import Retry, Seconds
 
 D = TypeVar("D", default=Any)
 T = TypeVar("T")
@@ -41,8 +39,7 @@ class Host(Protocol):
         node: Any,
         inputs: Mapping[str, Any] | None,
         place: Place,
-        retry: Retry | None,
-        timeout: Seconds | None,
+        policy: Policy,
     ) -> Call[Outcome[Any]]: ...
     async def gather(self, calls: tuple[Call[Any], ...], limit: int | None) -> list[Any]: ...
     async def run_graph(self, graph: Any, inputs: dict[str, Any]) -> Any: ...
@@ -150,6 +147,7 @@ class Context(BaseContext[D]):
         item: int | None = None,
         retry: Retry | None = None,
         timeout: Seconds | None = None,
+        policy: Policy | None = None,
         outcome: Literal[True],
     ) -> Call[Outcome[Any]]: ...
     @overload
@@ -163,6 +161,7 @@ class Context(BaseContext[D]):
         item: int | None = None,
         retry: Retry | None = None,
         timeout: Seconds | None = None,
+        policy: Policy | None = None,
         outcome: Literal[False] = False,
     ) -> Call[Any]: ...
     def call(
@@ -175,20 +174,22 @@ class Context(BaseContext[D]):
         item: int | None = None,
         retry: Retry | None = None,
         timeout: Seconds | None = None,
+        policy: Policy | None = None,
         outcome: bool = False,
     ) -> Call[Any]:
         """Call a node as a child of this node run and await its output.
 
         node: anything that can be a node. inputs: its values by name. name: the child's name below this path
         (default: the node's; a repeated one becomes `name~2`; one that is no identifier is escaped). round, item: the
-        child is the n-th round of a loop or item of a map; without `name`, of this node run itself. retry, timeout:
-        for this child.
+        child is the n-th round of a loop or item of a map; without `name`, of this node run itself. retry, timeout,
+        policy: how this child is tried.
 
         The place is taken now, so that concurrent calls have stable numbers; the child starts when the result is
         awaited. Awaiting raises the child's error (NoOutput when it was skipped); with `outcome=True` it gives the
         outcome instead.
         """
-        call = self._host.spawn(node, inputs, Place(name=name or "", round=round, item=item), retry, timeout)
+        place, own = Place(name=name or "", round=round, item=item), Policy(retry=retry, timeout=timeout)
+        call = self._host.spawn(node, inputs, place, own.over(policy or Policy()))
         return call if outcome else Call(call.path, lambda: unwrapped(call), call.announce)
 
     async def gather(self, *calls: Call[T], max_concurrency: int | None = None) -> list[T]:

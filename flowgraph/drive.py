@@ -25,6 +25,14 @@ from .schedule import Schedule, Verdict
 from .unit import PlanChoice
 
 
+class _Halt(Exception):
+    """Ends the tasks of a graph whose run stops on a failure."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(path)
+
+
 class Drive:
     """One graph, running. `run()` drives it to its end; `output()` is what came out."""
 
@@ -40,6 +48,7 @@ class Drive:
         path = f"{parent.path}/{entry.name}" if parent.path else entry.name
         run = self.runtime.record.add(parent, path, entry.name, entry.node.kind, entry.title)
         host = Host(self.runtime, run, entry.node, self.plan.policies[index], run_graph, in_loop)
+        host.weight = self.plan.weights[index]
         host.fallback = entry.fallback
         host.input_checks = self.plan.input_checks[index]
         host.output_check = self.plan.output_checks[index]
@@ -52,8 +61,11 @@ class Drive:
         """
         try:
             await self.runtime.backend.drain(self._works(self.schedule.start()), self.perform, self.feed)
+        except _Halt as halt:
+            self._works(self.schedule.feed(Stopped(f"'{halt.path}' failed, and the run stops on a failure")))
         except BaseException as error:
-            self.feed(Stopped("the loop around it ended" if isinstance(error, Break) else "from outside"))
+            why = "the loop around it ended" if isinstance(error, Break) else self.runtime.why_cancelled
+            self._works(self.schedule.feed(Stopped(why)))
             raise
         return self.schedule.verdict()
 
@@ -117,7 +129,10 @@ class Drive:
 
     def feed(self, event: Event) -> list[Work]:
         """Feed the schedule; record the facts that it gives and pass on the work."""
-        return self._works(self.schedule.feed(event))
+        works = self._works(self.schedule.feed(event))
+        if self.runtime.stop_on_failure and (lost := self.schedule.lost()) is not None:
+            raise _Halt(self.hosts[lost].path)
+        return works
 
     def _works(self, commands: list[Any]) -> list[Work]:
         works: list[Work] = []

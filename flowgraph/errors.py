@@ -11,6 +11,7 @@ FlowgraphError
 ├── NodeTimeout              an attempt ran past its time limit (also a TimeoutError)
 ├── NodeCancelled            a node run was cancelled
 ├── SubgraphFailed           a graph that runs as a node ended with unhandled failures
+├── LimitExceeded            a run went past one of its limits
 ├── NoOutput                 an output was asked for that does not exist, with the reason why
 ├── RunFailed                a run ended with unhandled failures; holds the run and all its partial results
 ├── RunCancelled             a run was cancelled; holds the run
@@ -80,6 +81,10 @@ class ChoiceError(Permanent):
 
 class NodeTimeout(FlowgraphError, TimeoutError):
     """An attempt ran past its time limit."""
+
+
+class LimitExceeded(FlowgraphError):
+    """A run went past one of its limits. What was produced before is kept."""
 
 
 class NodeCancelled(FlowgraphError):

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 
 from . import events as ev
-from .attempt import Ending, Job, Slot, attempt
+from .attempt import Ending, Job, attempt
 from .call import Call, Place
 from .children import Children
 from .commands import Answered, Ask, Ended, Event, FallBack, Question, Settle, Sleep, Start, Woke, Work
@@ -19,7 +19,7 @@ from .fits import Check, check_for
 from .gather import gather
 from .node import Node, as_node
 from .outcome import MISSING, Outcome, Reason, Status, Usage
-from .policy import Policy, Retry, Seconds
+from .policy import Policy
 from .record import NodeRun
 from .runtime import NO_USAGE, Runtime
 from .schedule import Schedule
@@ -50,7 +50,9 @@ class Host:
         "run",
         "run_graph_in",
         "runtime",
+        "spent",
         "value",
+        "weight",
     )
 
     def __init__(
@@ -68,6 +70,8 @@ class Host:
         self.attempt = 0
         self.value: Any = MISSING
         self.error: BaseException | None = None
+        self.spent = 0.0  # seconds of all attempts and the waits between them
+        self.weight = 0
         self._usage = NO_USAGE
         self._detail: dict[str, Any] | None = None
         self._children: Children | None = None
@@ -109,14 +113,14 @@ class Host:
         await anyio.lowlevel.checkpoint_if_cancelled()
         runtime = self.runtime
         self.attempt = number
-        slot = None if runtime.slots is None else Slot(runtime.slots)
+        slot = runtime.slot(self.policy, self.weight)
         children = self._children = Children(self, slot)
         runtime.tell(ev.NodeStarted(runtime.now(), self.run.path, runtime.seq, number))
         job = Job(
             self.node,
             Context(self),
             inputs,
-            self.policy.limit,
+            self._time_left(),
             self.input_checks,
             self.output_check,
             slot,
@@ -125,11 +129,20 @@ class Host:
         try:
             ending = await attempt(job)
         finally:
+            self.spent += job.spent
             children.end()
         if children.unstarted and ending.status is Status.SUCCEEDED:
             ending = self._warned(ending, children.unstarted)
         self.value, self.error = ending.value, ending.error
         return ending
+
+    def _time_left(self) -> float | None:
+        """The time limit of the next attempt: its own, or what is left of that for all attempts."""
+        limit, total = self.policy.limit, self.policy.total_limit
+        if total is None:
+            return limit
+        left = max(total - self.spent, 0.0)
+        return left if limit is None else min(limit, left)
 
     def _warned(self, ending: Ending, count: int) -> Ending:
         """Say that an `await` was forgotten. Where warnings are errors, it is one of this node."""
@@ -152,6 +165,11 @@ class Host:
         if not wanted:
             return Answered(ask, None)
         delay = retry.wait(self.attempt, error, f"{self.run_id}:{self.path}")
+        total = self.policy.total_limit
+        if total is not None and self.spent + delay >= total:
+            error.add_note(f"no time is left for another attempt: the limit for all of them is {total:g} s")
+            return Answered(ask, None)
+        self.spent += delay
         runtime, reason = self.runtime, Reason("error", detail=brief(error))
         runtime.tell(ev.NodeRetrying(runtime.now(), self.path, runtime.seq, self.attempt, delay, reason, error))
         return Answered(ask, delay)
@@ -190,16 +208,9 @@ class Host:
 
     # -- what a context can do
 
-    def spawn(
-        self,
-        node: Any,
-        inputs: Mapping[str, Any] | None,
-        place: Place,
-        retry: Retry | None = None,
-        timeout: Seconds | None = None,
-    ) -> Call[Outcome[Any]]:
+    def spawn(self, node: Any, inputs: Mapping[str, Any] | None, place: Place, policy: Policy) -> Call[Outcome[Any]]:
         """Reserve the place of a child; it starts when the call is awaited."""
-        return self._running().reserve(as_node(node), inputs or {}, place, Policy(retry=retry, timeout=timeout))
+        return self._running().reserve(as_node(node), inputs or {}, place, policy)
 
     def _running(self) -> Children:
         assert self._children is not None, "only a node that was started has a context"
@@ -243,7 +254,9 @@ class Host:
         """A node run that this one calls."""
         run = self.runtime.spawn(self.run, path, node.kind, title)
         in_loop = self.in_loop or self.node.kind == "loop"
-        child = Host(self.runtime, run, node, policy, self.run_graph_in, in_loop)
+        shared = Policy(group=self.policy.group, priority=self.policy.priority)
+        child = Host(self.runtime, run, node, policy.over(shared), self.run_graph_in, in_loop)
+        child.weight = self.weight
         child.input_checks, child.output_check = call_checks(node, inputs), check_for(node.output_type)
         return child
 

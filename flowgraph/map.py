@@ -77,8 +77,7 @@ class MapNode:
                 self.inner,
                 {**inputs, **{name: items[index] for name, items in lists.items()}},
                 item=index,
-                retry=self.policy.retry,
-                timeout=self.policy.timeout,
+                policy=self.policy,
                 outcome=True,
             )
             for index in range(count)

@@ -40,6 +40,7 @@ class Plan:
     outputs: Ref | dict[str, Ref]  # as declared, else the nodes that nobody reads
     order: tuple[int, ...]  # topological; shorter than nodes when there is a cycle
     problems: tuple[Problem, ...]
+    weights: tuple[int, ...]  # nodes on the longest path from here on: that comes first when slots are scarce
     input_checks: tuple[Checks, ...]
     output_checks: tuple[Check | None, ...]
 
@@ -93,7 +94,7 @@ class _Compiler:
         children = self._children(edges)
         order = _topological(edges, children)
         web = Regions(self.index, choices, edges, children, order)
-        policies = tuple(Policy() if isinstance(e.node, MapNode) else e.policy.over(graph.policy) for e in entries)
+        policies = tuple(_own_policy(e, graph.policy) for e in entries)
         nodes = tuple(
             PlanNode(
                 name=entry.name,
@@ -123,6 +124,7 @@ class _Compiler:
             outputs=graph.sinks() if graph.outputs is None else graph.outputs,
             order=order,
             problems=tuple(self.problems),
+            weights=_weights(order, children),
             input_checks=tuple(input_checks(binding, self._declared) for binding in bindings),
             output_checks=tuple(check_for(entry.node.output_type) for entry in entries),
         )
@@ -271,6 +273,20 @@ class _Compiler:
         for ref in refs:
             if ref.name not in self.index and ref.name not in self.graph.inputs:
                 self._report("", f"output() names '{ref.name}', which is not a node{self._hint(ref.name)}")
+
+
+def _own_policy(entry: Entry, lower: Policy) -> Policy:
+    """How the node itself is tried; a map's settings are those of its items, but for the slots that they share."""
+    if isinstance(entry.node, MapNode):
+        return Policy(group=entry.node.policy.group, priority=entry.node.policy.priority)
+    return entry.policy.over(lower)
+
+
+def _weights(order: tuple[int, ...], children: list[list[int]]) -> tuple[int, ...]:
+    weights = [1] * len(children)
+    for index in reversed(order):
+        weights[index] = 1 + max((weights[child] for child in children[index]), default=0)
+    return tuple(weights)
 
 
 def _takes_outcomes_only(uses: list[Parameter | None]) -> bool:

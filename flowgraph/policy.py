@@ -119,17 +119,25 @@ Join.ANY = Join(quorum=1)
 class Policy:
     """The settings of a node that a graph may also set for all its nodes; a node's own win, field by field.
 
-    retry: a `Retry`. timeout: seconds (or timedelta) for one attempt. None means "not set here".
+    retry: a `Retry`. timeout: seconds (or timedelta) for one attempt. total_timeout: for all attempts and the waits
+    between them (waiting for a slot counts to neither). group: of the run's `groups`, which limits how many of its
+    nodes are at work at a time. priority: who is first when nodes wait for a slot, the higher the earlier (default 0;
+    among equals, the longest remaining path). None means "not set here".
     """
 
     retry: Retry | None = None
     timeout: Seconds | None = None
+    total_timeout: Seconds | None = None
+    group: str | None = None
+    priority: float | None = None
 
     def __post_init__(self) -> None:
         if self.retry is not None and not isinstance(self.retry, Retry):
             raise TypeError(f"retry must be a flowgraph.Retry, not {self.retry!r}: write retry=Retry(attempts=3)")
         if self.timeout is not None:
             seconds(self.timeout, "timeout")
+        if self.total_timeout is not None:
+            seconds(self.total_timeout, "total_timeout")
 
     def over(self, lower: Policy) -> Policy:
         """This policy, with what it leaves unset taken from `lower`."""
@@ -145,3 +153,19 @@ class Policy:
     def limit(self) -> float | None:
         """The time limit of one attempt in seconds."""
         return None if self.timeout is None else seconds(self.timeout)
+
+    @property
+    def total_limit(self) -> float | None:
+        """The time limit of all attempts in seconds."""
+        return None if self.total_timeout is None else seconds(self.total_timeout)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a run may take. run_timeout: seconds (or timedelta) from its start to its end. None: no limit."""
+
+    run_timeout: Seconds | None = None
+
+    def __post_init__(self) -> None:
+        if self.run_timeout is not None:
+            seconds(self.run_timeout, "run_timeout")

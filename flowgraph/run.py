@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
 import sys
 from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, Self, Unpack
 
 import anyio
 
@@ -14,28 +13,16 @@ from . import events as ev
 from .backends.local import LocalBackend, first_of
 from .checks import checked
 from .drive import Drive
-from .errors import FlowgraphError, InputError, RunCancelled, RunFailed
+from .errors import FlowgraphError, InputError, LimitExceeded, RunCancelled, RunFailed
 from .fits import adapter_for, describe, details, shown
 from .graph import Graph
 from .handle import Handle
 from .outcome import MISSING, Reason, Status
+from .policy import Limits, seconds
 from .record import Run
-from .runtime import Runtime
+from .replace import replace
+from .runtime import RunOptions, Runtime
 from .streams import Reader
-
-
-class RunOptions(TypedDict, total=False):
-    """What every way of running takes, beside the graph and its inputs.
-
-    run_id: a name for the run (default: a random one). deps: what nodes see as `ctx.deps`. max_concurrency: at most so
-    many nodes at work at a time; one that waits for its children does not count (default: no limit). threads: at most
-    so many worker threads for sync nodes (default 64).
-    """
-
-    run_id: str | None
-    deps: Any
-    max_concurrency: int | None
-    threads: int
 
 
 async def arun(
@@ -93,25 +80,26 @@ class _Execution:
             raise TypeError(f"a run wants a flowgraph.Graph first, not {shown(graph)}")
         if unknown := [name for name in options if name not in RunOptions.__annotations__]:
             raise TypeError(f"running has no option '{unknown[0]}': there are {', '.join(RunOptions.__annotations__)}")
+        if replacements := options.get("replace"):
+            graph = replace(graph, replacements)
         self.plan = checked(graph)
         self.inputs = validated_inputs(graph, inputs or {})
-        self.record = Run(self.plan, graph.sinks() if graph.outputs is None else graph.outputs)
-        self.runtime = Runtime(
-            LocalBackend(),
-            self.record,
-            options.get("run_id") or new_run_id(),
-            options.get("deps"),
-            options.get("max_concurrency"),
-            options.get("threads", 64),
-        )
+        self.record = Run(self.plan, self.plan.outputs)
+        self.runtime = Runtime(LocalBackend(), self.record, options)
+        self.limits = options.get("limits") or Limits()
         self.drive = Drive(self.runtime, self.plan, self.inputs, self.record.root, in_loop=False)
 
     async def run(self) -> None:
         """Drive the graph; record how it ended, whatever happens."""
         runtime = self.runtime
         runtime.tell(ev.RunStarted(runtime.now(), "", runtime.seq, runtime.run_id, self.plan.graph.name, self.inputs))
+        limit = self.limits.run_timeout
         try:
-            verdict = await self.drive.run()
+            with anyio.move_on_after(None if limit is None else seconds(limit)) as runtime.scope:
+                verdict = await self.drive.run()
+            if runtime.scope.cancel_called:
+                self._ran_out_of_time(seconds(limit or 0))
+                return
         except BaseException:
             reason = Reason("cancelled", detail="from outside")
             runtime.tell(ev.RunFinished(runtime.now(), "", runtime.seq, Status.CANCELLED, (), reason))
@@ -122,6 +110,11 @@ class _Execution:
             runtime.tell(ev.RunFinished(runtime.now(), "", runtime.seq, verdict.status, unhandled))
         finally:
             runtime.close()
+
+    def _ran_out_of_time(self, limit: float) -> None:
+        runtime, reason = self.runtime, Reason("timeout", detail=f"{limit:g} s for the whole run")
+        self.errors = {"": LimitExceeded(f"the run of '{self.record.graph}' went past its time limit of {limit:g} s")}
+        runtime.tell(ev.RunFinished(runtime.now(), "", runtime.seq, Status.FAILED, (), reason))
 
     def result(self, raise_on_failure: bool) -> Run:
         """The finished run. Raises RunFailed, RunCancelled."""
@@ -239,11 +232,6 @@ def _converted(value: Any, type_: Any) -> Any:
         raise InputError(f"expected {describe(type_)}, got {shown(value)}{details(error)}") from None
 
 
-def new_run_id() -> str:
-    """A name for a run: short, random, safe in paths."""
-    return secrets.token_hex(6)
-
-
 def _below(path: str, node: str) -> bool:
     return path == node or (path.startswith(node) and path[len(node)] in "/#[~")
 
@@ -255,4 +243,4 @@ def _in_event_loop() -> bool:
     return trio is not None and bool(trio.lowlevel.in_trio_run())
 
 
-__all__ = ["LiveRun", "arun", "new_run_id", "run", "start", "validated_inputs"]
+__all__ = ["LiveRun", "arun", "run", "start", "validated_inputs"]

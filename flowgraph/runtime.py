@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
+import secrets
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from threading import get_ident
-from typing import Any
+from typing import Any, Literal, TypedDict
+
+import anyio
 
 from . import events as ev
-from .attempt import Slots
 from .backends.base import Backend
 from .outcome import Usage
+from .policy import Limits, Policy
 from .record import NodeRun, Run
+from .slots import Priority, Slot, Slots
 from .streams import Reader
 from .threads import Pool, waker
+
+
+class RunOptions(TypedDict, total=False):
+    """What every way of running takes, beside the graph and its inputs.
+
+    run_id: a name for the run (default: a random one). deps: what nodes see as `ctx.deps`. on_failure: "isolate"
+    (default: branches that do not depend on a failed node go on) or "stop" (a failure that nothing handles cancels
+    the rest). limits: a `Limits`. max_concurrency: at most so many nodes at work at a time; one that waits for its
+    children does not count (default: no limit). groups: the same for nodes whose policy names a group. threads: at
+    most so many worker threads for sync nodes (default 64). replace: nodes to swap for this run, see `fg.replace`.
+    """
+
+    run_id: str | None
+    deps: Any
+    on_failure: Literal["isolate", "stop"]
+    limits: Limits | None
+    max_concurrency: int | None
+    groups: Mapping[str, int] | None
+    threads: int
+    replace: Mapping[str, Any] | None
 
 
 class Runtime:
@@ -27,22 +52,27 @@ class Runtime:
         "_wake",
         "backend",
         "deps",
+        "groups",
         "readers",
         "record",
         "run_id",
+        "scope",
         "slots",
+        "stop_on_failure",
         "threads",
     )
 
-    def __init__(
-        self, backend: Backend, record: Run, run_id: str, deps: Any, max_concurrency: int | None, threads: int
-    ) -> None:
+    def __init__(self, backend: Backend, record: Run, options: RunOptions) -> None:
         self.backend = backend
         self.record = record
-        self.run_id = run_id
-        self.deps = deps
-        self.slots = None if max_concurrency is None else Slots(max_concurrency)
-        self.threads = Pool(threads)
+        self.run_id = options.get("run_id") or new_run_id()
+        self.deps = options.get("deps")
+        limit, groups = options.get("max_concurrency"), options.get("groups") or {}
+        self.slots = None if limit is None else Slots(limit)
+        self.groups = {name: Slots(size, f"the limit of group '{name}'") for name, size in groups.items()}
+        self.stop_on_failure = _stops(options.get("on_failure", "isolate"))
+        self.scope: anyio.CancelScope | None = None
+        self.threads = Pool(options.get("threads", 64))
         self.readers: list[Reader] = []
         self._closed = False
         self._thread, self._wake = get_ident(), waker()
@@ -56,6 +86,19 @@ class Runtime:
     def seq(self) -> int:
         """The number of the next lasting event."""
         return len(self.record.events)
+
+    def slot(self, policy: Policy, weight: int) -> Slot | None:
+        """What an attempt has to hold while it is at work; None when nothing limits it."""
+        group = self.groups.get(policy.group) if policy.group is not None else None
+        pools = tuple(pool for pool in (group, self.slots) if pool is not None)
+        priority: Priority = (policy.priority or 0, weight)
+        return Slot(pools, priority) if pools else None
+
+    @property
+    def why_cancelled(self) -> str:
+        """In words, for the nodes that were cut off."""
+        timed_out = self.scope is not None and self.scope.cancel_called
+        return "the run's time was up" if timed_out else "from outside"
 
     def tell(self, event: ev.Lasting) -> None:
         """Keep a lasting event and show it."""
@@ -94,3 +137,14 @@ class Runtime:
 
 
 NO_USAGE = Usage()
+
+
+def new_run_id() -> str:
+    """A name for a run: short, random, safe in paths."""
+    return secrets.token_hex(6)
+
+
+def _stops(on_failure: str) -> bool:
+    if on_failure not in ("isolate", "stop"):
+        raise ValueError(f"on_failure must be 'isolate' or 'stop', not {on_failure!r}")
+    return on_failure == "stop"

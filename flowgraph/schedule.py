@@ -39,6 +39,7 @@ RUNNING: Final = Status.RUNNING
 RETRYING: Final = Status.RETRYING
 SUCCEEDED: Final = Status.SUCCEEDED
 SKIPPED: Final = Status.SKIPPED
+OWN_FAILURES: Final = (Status.FAILED, Status.TIMED_OUT, Status.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,9 @@ class Schedule:
     __slots__ = (
         "_admitted",
         "_attempt",
+        "_cut",
         "_early",
+        "_failed",
         "_failures",
         "_nodes",
         "_open",
@@ -80,6 +83,8 @@ class Schedule:
         self._waiting = [len(node.parents) + len(node.targeted) for node in nodes]
         self._early = [_worth_a_look(node) for node in nodes]
         self._troubled = [False] * len(nodes)  # some parent ended otherwise than by success
+        self._failed: list[int] = []  # nodes that failed by themselves, or whose choice did
+        self._cut: set[int] = set()  # nodes that ended because everything was stopped
         self._failures: dict[int, Ended] = {}  # last failures that a retry or a fallback may yet mend
         self._settled: deque[int] = deque()  # final, but its readers have not heard yet
         self._open = len(nodes) + len(choices)
@@ -138,6 +143,18 @@ class Schedule:
             raise InternalError(f"the run stalled: nothing more will become of {', '.join(left[:5])}")
         unhandled = tuple(index for index in range(len(self._nodes)) if self._unhandled(index))
         return Verdict(Status.FAILED if unhandled else SUCCEEDED, unhandled)
+
+    def lost(self) -> int | None:
+        """The first node whose failure nothing handles, and nothing that may still run can; None if there is none.
+
+        Under the run policy "stop" the driver stops the scope then.
+        """
+        for index in self._failed:
+            if self._unhandled(index) and not any(
+                self._may_reach_quorum(c, index) for c in self._nodes[index].children
+            ):
+                return index
+        return None
 
     # -- one node
 
@@ -204,11 +221,14 @@ class Schedule:
         self.statuses[index] = status
         self._open -= 1
         self._out.append(Settle(index, status, reason))
+        if status in OWN_FAILURES:
+            self._failed.append(index)
         self._settled.append(index)
 
     def _stop(self, detail: str) -> None:
         for index, status in enumerate(self.statuses):
             if not status.final:
+                self._cut.add(index)
                 self._settle(index, Status.CANCELLED, Reason("cancelled", detail=detail))
         self._settled.clear()
         self.taken[:] = [taken or Taken(detail=detail) for taken in self.taken]
@@ -270,6 +290,7 @@ class Schedule:
         if self.taken[number] is not None:  # a late answer changes nothing
             return
         if event.error is not None:
+            self._failed.append(choice.chooser)
             self._decided(number, Taken(detail=event.detail, failed=event.error))
             return
         assert event.answer is not None, "a choice is answered with the number of a case"
@@ -293,7 +314,7 @@ class Schedule:
             taken = self.taken[choice]
             if taken is not None and taken.failed is not None:
                 return True
-        if self.statuses[index] not in (Status.FAILED, Status.TIMED_OUT, Status.CANCELLED):
+        if self.statuses[index] not in OWN_FAILURES or index in self._cut:
             return False
         children = self._nodes[index].children
         if any(self._reached_quorum(child, index) for child in children):
@@ -309,6 +330,10 @@ class Schedule:
         node = self._nodes[child]
         feeds = any(edge.parent == parent and edge.data for edge in node.parents)
         return node.join.quorum is not None and feeds and self._admitted[child]
+
+    def _may_reach_quorum(self, child: int, parent: int) -> bool:
+        feeds = any(edge.parent == parent and edge.data for edge in self._nodes[child].parents)
+        return self._nodes[child].join.quorum is not None and feeds and self.statuses[child] is PENDING
 
     def _flush(self) -> list[Command]:
         out, self._out = self._out, []

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from typing_extensions import TypeVar
 
 from .call import Call, Place, unwrapped
 from .context import BaseContext, Host
+from .policy import Policy, Retry, Seconds
 from .threads import Portal
-
-if TYPE_CHECKING:
-    from .policy import Retry, Seconds
 
 D = TypeVar("D", default=Any)
 
@@ -47,7 +45,7 @@ class SyncContext(BaseContext[D]):
         place = Place(name=name or "", round=round, item=item)
 
         async def body() -> Any:
-            call = self._host.spawn(node, inputs, place, retry, timeout)
+            call = self._host.spawn(node, inputs, place, Policy(retry=retry, timeout=timeout))
             return await (call if outcome else unwrapped(call))
 
         return self._portal.ask(body)
@@ -64,7 +62,7 @@ class SyncContext(BaseContext[D]):
         """A call for `gather`: it has its place now and runs there."""
 
         async def body() -> Call[Any]:
-            call = self._host.spawn(node, inputs, Place(name=name or ""), retry, timeout)
+            call = self._host.spawn(node, inputs, Place(name=name or ""), Policy(retry=retry, timeout=timeout))
             return Call(call.path, lambda: unwrapped(call), call.announce)
 
         branch: Call[Any] = self._portal.ask(body)

@@ -21,7 +21,8 @@ from ..events import Lasting
 from ..graph import Graph
 from ..outcome import Status
 from ..record import Run
-from ..run import RunOptions, start
+from ..run import start
+from ..runtime import RunOptions
 from .inputs import gather_inputs
 from .jsonl import line_of
 from .live import Watch, tree_of

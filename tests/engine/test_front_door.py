@@ -13,9 +13,9 @@ ROOT = Path(fg.__file__).parents[1]
 
 NAMES = (
     "END Break ChoiceError ConditionError Context DrawError FlowgraphError Graph GraphError Handle InputError "
-    "InternalError Join LiveRun Maybe NoOutput Node NodeCancelled NodeRun NodeTimeout Outcome OutputError Parameter "
+    "InternalError Join LimitExceeded Limits LiveRun Maybe NoOutput Node NodeCancelled NodeRun NodeTimeout Outcome OutputError Parameter "
     "Permanent Policy Problem Reason Retry Run RunCancelled RunFailed Skip Status SubgraphFailed SyncContext Usage "
-    "arun check draw run start"
+    "arun check draw replace run start"
 )
 
 HEAVY = ["litellm", "networkx", "graphviz", "flowgraph_nodes", "rich", "typer", "beartype", "simpleeval", "trio"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import Context, copy_context
 from typing import Final
@@ -17,12 +18,15 @@ from .base import Feed, Perform
 BREATH: Final = 16
 """After so many commands in a row a task lets others run, for nodes that never wait would starve them."""
 
+HANDS: Final = 16
+"""So many tasks at most are on their way to what is ready: nodes that never wait then share a few of them."""
+
 
 class LocalBackend:
-    """Runs work in tasks. The first thing that follows from a task's work goes on in that same task.
+    """Runs work in tasks. A task that is done with a command goes on with what follows from it, or else is ready.
 
-    So a chain needs one task, not one a node (docs/decisions/0005). A node that changed a contextvar ends the
-    adoption: what follows starts in a fresh task with the caller's context, and changes never leak.
+    So only nodes that wait at the same time need tasks of their own (docs/decisions/0005 and 0007). A node that changed
+    a contextvar ends its task: what follows starts in a fresh one with the caller's context, and changes never leak.
     """
 
     def __init__(self) -> None:
@@ -38,9 +42,8 @@ class LocalBackend:
             return
         try:
             async with anyio.create_task_group() as group:
-                hands = _Hands(group, perform, feed)
-                for command in work:
-                    group.start_soon(hands.do, command)
+                hands = _Hands(group, work, perform, feed)
+                hands.call()
         except BaseExceptionGroup as errors:
             raise first_of(errors) from None
         if hands.interrupt is not None:
@@ -48,39 +51,51 @@ class LocalBackend:
 
 
 class _Hands:
-    """What the tasks of one scope share."""
+    """What the tasks of one scope share: what is ready and nobody does yet, and how many of them are coming for it."""
 
-    __slots__ = ("_context", "_feed", "_group", "_perform", "interrupt")
+    __slots__ = ("_coming", "_context", "_feed", "_group", "_perform", "_ready", "interrupt")
 
-    def __init__(self, group: TaskGroup, perform: Perform, feed: Feed) -> None:
+    def __init__(self, group: TaskGroup, work: Sequence[Work], perform: Perform, feed: Feed) -> None:
         self._group = group
+        self._ready = deque(work)
+        self._coming = 0
         self._perform = perform
         self._feed = feed
         self._context: Context = copy_context()
         self.interrupt: BaseException | None = None
 
-    async def do(self, command: Work) -> None:
-        """Perform a command, then the first that follows from it, and so on; hand the others out."""
-        turns = 0
-        while True:
+    def call(self) -> None:
+        """See to it that tasks are coming for what is ready."""
+        while self._coming < min(len(self._ready), HANDS):
+            self._coming += 1
+            self._context.copy().run(self._group.start_soon, self._work)
+
+    async def _work(self) -> None:
+        """Perform a command, then the first that follows from it, and so on; then what else is ready."""
+        self._coming -= 1
+        turns, following = 0, _NOTHING
+        while following or self._ready:
+            command = following[0] if following else self._ready.popleft()
+            self.call()
             try:
                 event: Event = await self._perform(command)
             except (KeyboardInterrupt, SystemExit) as error:  # out of a task they would tear asyncio's loop down
                 self.interrupt = self.interrupt or error
                 self._group.cancel_scope.cancel()
                 return
-            follows = self._feed(event)
-            if not follows:
+            following = self._feed(event)
+            self._ready.extend(following[1:])
+            if copy_context() != self._context or (type(event) is Ended and event.status is Status.CANCELLED):
+                self._ready.extendleft(following[:1])
+                self.call()
                 return
-            fresh = copy_context() != self._context or (type(event) is Ended and event.status is Status.CANCELLED)
-            for other in follows if fresh else follows[1:]:
-                self._context.copy().run(self._group.start_soon, self.do, other)
-            if fresh:
-                return
-            command = follows[0]
             turns += 1
             if turns % BREATH == 0:
+                self.call()
                 await anyio.lowlevel.checkpoint()
+
+
+_NOTHING: Final[Sequence[Work]] = ()
 
 
 def _clock() -> Callable[[], float]:

@@ -46,14 +46,14 @@ from .handle import Handle
 from .node import Node, Parameter
 from .outcome import Maybe, Outcome, Reason, Status, Usage
 from .policy import Join, Limits, Policy, Retry
-from .record import NodeRun, Run
-from .replace import replace
-from .run import LiveRun, arun, run, start
 from .sync_context import SyncContext
 
 if TYPE_CHECKING:
     from .checks import check
+    from .record import NodeRun, Run
     from .render import draw
+    from .running import LiveRun, arun, run, start
+    from .stand_in import replace
 
 __all__ = [
     "END",
@@ -103,14 +103,29 @@ __all__ = [
 ]
 
 
+_LATER = {
+    "LiveRun": "running",
+    "NodeRun": "record",
+    "Run": "record",
+    "arun": "running",
+    "check": "checks",
+    "draw": "render",
+    "replace": "stand_in",
+    "run": "running",
+    "start": "running",
+}
+"""What is loaded when it is first used, and from where: a program that only builds graphs does not pay for the rest."""
+
+
 def __getattr__(name: str) -> Any:
-    """Load the verbs that need more than the engine when they are first used."""
-    if name == "check":
-        from .checks import check
+    if name not in _LATER:
+        raise AttributeError(f"module 'flowgraph' has no attribute {name!r}")
+    from importlib import import_module
 
-        return check
-    if name == "draw":
-        from .render import draw
+    value = getattr(import_module(f".{_LATER[name]}", __name__), name)
+    globals()[name] = value  # so that it is looked up once
+    return value
 
-        return draw
-    raise AttributeError(f"module 'flowgraph' has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

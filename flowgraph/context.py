@@ -5,9 +5,7 @@ from __future__ import annotations
 import functools
 import random
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, Literal, Protocol, overload
-
-from typing_extensions import TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, overload
 
 from .background import Background
 from .call import Call, Place, unwrapped
@@ -15,7 +13,14 @@ from .outcome import Outcome, Usage
 from .policy import Policy, Retry, Seconds
 from .threads import Portal
 
-D = TypeVar("D", default=Any)
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    D = TypeVar("D", default=Any)
+else:  # the default is for type checkers; importing typing_extensions would cost more than the rest of this module
+    from typing import TypeVar
+
+    D = TypeVar("D")
 T = TypeVar("T")
 
 

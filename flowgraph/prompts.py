@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from os import PathLike
 from typing import Any, Final
 
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*"
@@ -32,8 +32,8 @@ class Prompt:
 
     __slots__ = ("placeholders", "text")
 
-    def __init__(self, text: str | Path) -> None:
-        self.text = text.read_text(encoding="utf-8") if isinstance(text, Path) else text
+    def __init__(self, text: str | PathLike[str]) -> None:
+        self.text = text if isinstance(text, str) else _content(text)
         found: dict[str, bool] = {}
         for match in _PLACEHOLDER.finditer(self.text):
             if name := match["name"]:
@@ -46,6 +46,11 @@ class Prompt:
 
     def __repr__(self) -> str:
         return f"Prompt({self.text!r})"
+
+
+def _content(path: PathLike[str]) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 def _filled(match: re.Match[str], values: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -141,7 +141,7 @@ NO_USAGE = Usage()
 
 def new_run_id() -> str:
     """A name for a run: short, random, safe in paths."""
-    return secrets.token_hex(6)
+    return os.urandom(6).hex()
 
 
 def _stops(on_failure: str) -> bool:

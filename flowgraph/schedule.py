@@ -84,7 +84,7 @@ class Schedule:
         self._early = [_worth_a_look(node) for node in nodes]
         self._troubled = [False] * len(nodes)  # some parent ended otherwise than by success
         self._failed: list[int] = []  # nodes that failed by themselves, or whose choice did
-        self._cut: set[int] = set()  # nodes that ended because everything was stopped
+        self._cut: dict[int, None] = {}  # nodes that ended because everything was stopped
         self._failures: dict[int, Ended] = {}  # last failures that a retry or a fallback may yet mend
         self._settled: deque[int] = deque()  # final, but its readers have not heard yet
         self._open = len(nodes) + len(choices)
@@ -228,7 +228,7 @@ class Schedule:
     def _stop(self, detail: str) -> None:
         for index, status in enumerate(self.statuses):
             if not status.final:
-                self._cut.add(index)
+                self._cut[index] = None
                 self._settle(index, Status.CANCELLED, Reason("cancelled", detail=detail))
         self._settled.clear()
         self.taken[:] = [taken or Taken(detail=detail) for taken in self.taken]

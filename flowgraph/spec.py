@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -61,6 +59,9 @@ class GraphSpec:
     @property
     def digest(self) -> str:
         """A hash of the content, equal for equal graphs."""
+        import hashlib
+        import json
+
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 

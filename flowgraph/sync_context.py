@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from typing_extensions import TypeVar
-
 from .call import Call, Place, unwrapped
-from .context import BaseContext, Host
+from .context import BaseContext, D, Host
 from .policy import Policy, Retry, Seconds
 from .threads import Portal
-
-D = TypeVar("D", default=Any)
 
 
 class SyncContext(BaseContext[D]):

@@ -21,7 +21,7 @@ from ..events import Lasting
 from ..graph import Graph
 from ..outcome import Status
 from ..record import Run
-from ..run import start
+from ..running import start
 from ..runtime import RunOptions
 from .inputs import gather_inputs
 from .jsonl import line_of

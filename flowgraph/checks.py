@@ -214,7 +214,7 @@ class _Checker:
 
     def _disjoint(self, given: Any, wanted: Any) -> bool:
         """`disjoint`, which is imported only where two types differ, and asked once for each pair."""
-        if given is wanted or any(hint is Any or hint is object for hint in (given, wanted)):
+        if given is wanted or given == wanted or any(hint is Any or hint is object for hint in (given, wanted)):
             return False
         from .disjoint import disjoint
 

@@ -48,7 +48,8 @@ class Job:
 async def attempt(job: Job) -> Ending:
     """Run the attempt. Never raises but for cancellation from outside, KeyboardInterrupt and SystemExit."""
     try:
-        return Ending(Status.SUCCEEDED, await _in_slot(job))
+        body = _validated if job.slot is None and job.limit is None else _in_slot  # most nodes have no limits
+        return Ending(Status.SUCCEEDED, await body(job))
     except Skip as signal:
         return Ending(Status.SKIPPED, reason=Reason("skip", detail=str(signal)))
     except Break as signal:

@@ -200,7 +200,7 @@ class Host:
         runtime, status = self.runtime, settle.status
         if status is not Status.SUCCEEDED:
             self.value = MISSING
-        usage, detail = self._usage or None, self._detail
+        usage, detail = None if self._usage is NO_USAGE else self._usage, self._detail
         finished = ev.NodeFinished(
             runtime.now(), self.run.path, runtime.seq, status, self.value, settle.reason, self.error, usage, detail
         )

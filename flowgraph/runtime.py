@@ -89,6 +89,8 @@ class Runtime:
 
     def slot(self, policy: Policy, weight: int) -> Slot | None:
         """What an attempt has to hold while it is at work; None when nothing limits it."""
+        if self.slots is None and not self.groups:
+            return None
         group = self.groups.get(policy.group) if policy.group is not None else None
         pools = tuple(pool for pool in (group, self.slots) if pool is not None)
         priority: Priority = (policy.priority or 0, weight)

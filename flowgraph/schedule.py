@@ -141,7 +141,7 @@ class Schedule:
             left = [node.name for node, status in zip(self._nodes, self.statuses, strict=True) if not status.final]
             left += [self._nodes[c.chooser].name for c, t in zip(self.choices, self.taken, strict=True) if t is None]
             raise InternalError(f"the run stalled: nothing more will become of {', '.join(left[:5])}")
-        unhandled = tuple(index for index in range(len(self._nodes)) if self._unhandled(index))
+        unhandled = tuple(index for index in sorted(dict.fromkeys(self._failed)) if self._unhandled(index))
         return Verdict(Status.FAILED if unhandled else SUCCEEDED, unhandled)
 
     def lost(self) -> int | None:
@@ -255,7 +255,8 @@ class Schedule:
     def _heard(self, child: int) -> None:
         """One of the things that a node waits for is there."""
         self._waiting[child] -= 1
-        self._look(child)
+        if self._waiting[child] <= self._early[child]:
+            self._look(child)
 
     def _look(self, index: int) -> None:
         """Settle or admit a pending node, when what is known by now allows it."""

@@ -15,7 +15,7 @@ DEMO := $(VENV)/.stamp-demo
 DEV  := $(VENV)/.stamp-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fix clean
+.PHONY: help demo test check docs fix clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -33,6 +33,9 @@ check: $(DEV) ## lint, formatting, types and import contracts
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(DEV) ## run every block of Python in the README and docs, and every example
+	$(BIN)/python -m pytest -q tests/test_docs.py tests/test_examples.py
 
 fix: $(DEV) ## mend what the linter can mend, and format
 	$(BIN)/ruff check --fix

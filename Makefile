@@ -41,6 +41,9 @@ fix: $(DEV) ## mend what the linter can mend, and format
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+bench: $(DEV) ## measure what the engine costs (make bench ARGS="--repeat 30 --strict")
+	$(BIN)/python -m tests.benchmarks $(ARGS)
+
 clean: ## remove the environment, the model and all caches
 	rm -rf $(VENV) .cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find flowgraph nodes examples tests -name __pycache__ -type d -prune -exec rm -rf {} +

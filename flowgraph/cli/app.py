@@ -38,7 +38,7 @@ app = typer.Typer(
 
 Target = Annotated[str, typer.Argument(help="The graph: path/file.py:graph or package.module:graph.")]
 Format = Annotated[
-    Literal["svg", "dot", "mermaid"] | None,
+    Literal["svg", "png", "dot", "mermaid"] | None,
     typer.Option("--format", "-f", help="Default: by the file's ending, else svg."),
 ]
 
@@ -93,6 +93,8 @@ def draw_command(
 
     with _usage_errors():
         graph = load_target(target)
+        if path is None and format == "png":
+            raise InputError("a PNG is no text: say where it goes, `flowgraph draw GRAPH picture.png`")
         if path is None:
             typer.echo(draw(graph, format=format or "svg"))
         else:

@@ -15,12 +15,13 @@ from .layout import read_layout
 from .mermaid import mermaid_of
 from .opening import Expand
 from .picture import Picture
+from .png import png_of
 from .svg import svg_of
 
-Format: TypeAlias = Literal["svg", "dot", "mermaid"]
+Format: TypeAlias = Literal["svg", "png", "dot", "mermaid"]
 Engine: TypeAlias = str | Path | None
 
-_SUFFIXES: Final = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".mermaid": "mermaid"}
+_SUFFIXES: Final = {".svg": "svg", ".png": "png", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".mermaid": "mermaid"}
 
 
 class Drawing(str):
@@ -44,8 +45,9 @@ def draw(
     """Draw a graph, or what happened in a run. Gives back the text, and writes it to `path` when there is one.
 
     graph_or_run: a Graph, a GraphSpec, a Run (finished or not), or what has one as `.record`. path: a file to
-    write, in UTF-8. format: "svg", "dot" (Graphviz) or "mermaid"; default: by the ending of `path` (.svg, .dot, .gv,
-    .mmd), else "svg".
+    write, in UTF-8. format: "svg", "png", "dot" (Graphviz) or "mermaid"; default: by the ending of `path` (.svg,
+    .png, .dot, .gv, .mmd), else "svg". A PNG is for a `path` only, and needs the extra `png`; what is given back then
+    is the SVG that it was made from.
     expand: which nodes are drawn with what runs inside them. None: those that are small; True: all of them, model and
     tool calls included; False: none; or the paths of those to open beside the small ones ("team", "reviews[3]"). A
     picture never has many more than 2,000 nodes; of a larger graph it shows groups of neighbours.
@@ -60,8 +62,12 @@ def draw(
     chosen = _format(path, format)
     picture = _picture(graph_or_run, expand)
     drawing = Drawing(_FORMATS[chosen](picture, engine))
-    drawing.kind = chosen
-    if path is not None:
+    drawing.kind = "svg" if chosen == "png" else chosen
+    if chosen == "png":
+        if path is None:
+            raise ValueError("a PNG is no text: give a path for it")
+        Path(path).write_bytes(png_of(drawing))
+    elif path is not None:
         Path(path).write_text(drawing, encoding="utf-8", newline="\n")
     return drawing
 
@@ -98,6 +104,7 @@ def _svg(picture: Picture, engine: Engine) -> str:
 
 _FORMATS: Final[dict[str, Callable[[Picture, Engine], str]]] = {
     "svg": _svg,
+    "png": _svg,
     "dot": lambda picture, _: dot_of(picture),
     "mermaid": lambda picture, _: mermaid_of(picture),
 }

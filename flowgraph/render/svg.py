@@ -23,6 +23,7 @@ _MARGIN = 24.0
 _LEAST = 380.0  # width of the heading, at least
 _KEY_GAP = 18.0
 _KEY_PITCH = 19.0
+_GLYPH = 16.0  # from the left of a glyph to the text behind it
 _SAMPLE = 26.0  # length of an edge in the legend
 
 
@@ -142,15 +143,20 @@ def _group(what: str, card: Card) -> str:
 
 
 def _rows(card: Card, x: float, y: float, anchor: str) -> Iterable[str]:
-    """The lines of a card from y downwards, the first with its glyph."""
+    """The lines of a card from y downwards, the first with its glyph.
+
+    The glyph is a text of its own: some renderers set a whole text in the first font that has all of its characters.
+    """
     for number, line in enumerate(card.lines):
         type_ = theme.TYPES[line.role]
-        glyph = ""
+        base, at = y + type_.pitch * 0.76, x
         if not number and card.status is not None:
             colour = theme.paint_of(card).stroke
-            glyph = f'<tspan fill="{colour.light}">{GLYPHS[card.status]}</tspan> '
+            at = x + (_GLYPH / 2 if anchor == "middle" else _GLYPH)
+            left = at - measure(line.text, type_.size, bold=type_.bold) / 2 - _GLYPH if anchor == "middle" else x
+            yield _words(GLYPHS[card.status], left, base, type_._replace(colour=colour))
         colour = theme.MUTED if card.status in theme.DASHED else type_.colour
-        yield _words(line.text, x, y + type_.pitch * 0.76, type_._replace(colour=colour), anchor, glyph)
+        yield _words(line.text, at, base, type_._replace(colour=colour), anchor)
         y += type_.pitch
 
 
@@ -216,11 +222,11 @@ def _across(base: Point, tip: Point, length: float) -> Point:
 # -- text
 
 
-def _words(words: str, x: float, y: float, type_: Type, anchor: str = "start", before: str = "", more: str = "") -> str:
+def _words(words: str, x: float, y: float, type_: Type, anchor: str = "start", more: str = "") -> str:
     weight = ' font-weight="700"' if type_.bold else ""
     middle = ' text-anchor="middle"' if anchor == "middle" else ""
     where = f'x="{n(x)}" y="{n(y)}" font-size="{type_.size:g}" fill="{type_.colour.light}"'
-    return f"<text {where}{weight}{middle}{more}>{before}{_text(words)}</text>"
+    return f"<text {where}{weight}{middle}{more}>{_text(words)}</text>"
 
 
 def _text(words: str) -> str:

@@ -6,6 +6,7 @@ import json
 import xml.etree.ElementTree as ET
 from typing import Any
 
+from flowgraph.record import GLYPHS
 from flowgraph.render.engine import lay_out
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -44,8 +45,9 @@ class Svg:
 
 
 def words(group: ET.Element) -> list[str]:
-    """The lines of text of a node, without its tooltip."""
-    return ["".join(line.itertext()) for line in group.iter(f"{SVG}text")]
+    """The lines of text of a node, without its tooltip; a glyph and the words behind it are one."""
+    lines = ["".join(line.itertext()) for line in group.iter(f"{SVG}text")]
+    return [f"{lines[0]} {lines[1]}", *lines[2:]] if lines and lines[0] in GLYPHS.values() else lines
 
 
 def tip(group: ET.Element) -> str:

@@ -185,7 +185,7 @@ def test_hostile_titles_are_text_and_nothing_else(engine: str | None) -> None:
     text = fg.draw(spec_with(HOSTILE), engine=engine)
     drawing = Svg(text)
     assert {element.tag.rpartition("}")[2] for element in drawing.root.iter()} <= {
-        *("svg", "title", "desc", "style", "g", "path", "text", "tspan")
+        *("svg", "title", "desc", "style", "g", "path", "text")
     }
     assert words(drawing.at("x4"))[0] == "<b>bold</b>"
     assert words(drawing.at("x6"))[0] == "a & b &amp; c &#65;"

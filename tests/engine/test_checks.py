@@ -444,8 +444,8 @@ def test_a_graph_with_several_ends_must_say_what_it_gives_when_it_runs_as_a_node
     outer.add("c", takes_anything, bind={"x": "part"})
     assert said(outer) == [
         (
-            "part: graph 'g' runs as a node, but ends in several nodes ('a', 'b'): say with g.output(...) which of them "
-            "it gives"
+            "part: graph 'g' runs as a node, but ends in several nodes ('a', 'b'): "
+            "say with g.output(...) which of them it gives"
         )
     ]
     inner.output("a", "b")

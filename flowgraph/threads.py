@@ -39,12 +39,27 @@ class Pool:
         """
         async with self._limiter:
             call = _Call(functools.partial(_context_of_a_thread().run, function), portal)
-            _assign(call)
-            if portal is not None:
-                await portal.serve(call.done)
-            await call.done.wait()
+            _tell_watchers(+1)
+            try:
+                _assign(call)
+                if portal is not None:
+                    await portal.serve(call.done)
+                await call.done.wait()
+            finally:
+                _tell_watchers(-1)
             value: T = call.result()
             return value
+
+
+Watcher: TypeAlias = Callable[[int], object]
+watchers: Final[list[Watcher]] = []
+"""Told on the event loop: a call that somebody waits for begins to keep a thread busy (+1), or no longer does (-1).
+A clock that jumps over every wait has to stand still meanwhile. Empty but in tests."""
+
+
+def _tell_watchers(change: int) -> None:
+    for watcher in watchers.copy():
+        watcher(change)
 
 
 class Portal:
@@ -94,11 +109,13 @@ class Portal:
     @staticmethod
     async def _answer(body: Callable[[], Awaitable[Any]], reply: SimpleQueue[_Reply]) -> None:
         answer: _Reply = (None, RuntimeError(_ABANDONED))
+        _tell_watchers(-1)  # the thread waits for us now
         try:
             answer = (await body(), None)
         except Exception as error:
             answer = (None, error)
         finally:
+            _tell_watchers(+1)
             reply.put(answer)
 
 

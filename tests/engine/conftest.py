@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from trio.testing import MockClock
+
+from flowgraph.testing import jumping_clock as clock_that_jumps
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -15,8 +16,5 @@ def anyio_backend(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def jumping_clock() -> tuple[str, dict[str, Any]]:
-    """A backend on which no waiting takes time. A module uses it as its `anyio_backend`.
-
-    Only for async nodes: the clock jumps while a worker thread is busy.
-    """
-    return "trio", {"clock": MockClock(autojump_threshold=0)}
+    """A backend on which no waiting takes time. A module uses it as its `anyio_backend`."""
+    return clock_that_jumps()

@@ -1,0 +1,174 @@
+"""Cutting runs short: a run is cancelled at a given step of its event loop, and then nothing may be left of it.
+
+A step is whatever an event loop does between two awaits: `steps()` counts those of an undisturbed run, `cut()` cancels
+a run at one of them and looks for what it left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import anyio
+import trio
+
+import flowgraph as fg
+from flowgraph import events as ev
+from flowgraph.slots import Slots
+
+Backend: TypeAlias = Literal["asyncio", "trio"]
+How: TypeAlias = Literal["cancel", "scope", "twice", "task"]
+"""By `run.cancel()`; by a cancel scope around everything; by the one and, a step later, the other; by asyncio's own
+`task.cancel()`."""
+
+
+class Cut(NamedTuple):
+    """A run that was cancelled, or came to its end first, and how many steps it took in all."""
+
+    run: fg.Run
+    steps: int
+
+
+class Stepper(trio.abc.Instrument):
+    """Counts steps while it is armed, and acts at the step `at` and those after it, as often as it has acts."""
+
+    def __init__(self, at: int) -> None:
+        self.at, self.count, self.armed, self.faults = at, 0, False, list[Any]()
+        self.acts: list[Callable[[], object]] = []
+
+    def before_task_step(self, task: object = None) -> None:
+        if self.armed:
+            self.count += 1
+            if self.count >= self.at > 0 and self.acts:
+                self.acts.pop(0)()
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """An event loop of asyncio that tells of its steps, and keeps what it would only have logged."""
+        stepper = self
+
+        class Loop(asyncio.SelectorEventLoop):
+            def call_soon(self, callback: Any, *args: Any, context: Any = None) -> asyncio.Handle:
+                def step() -> None:
+                    stepper.before_task_step()
+                    callback(*args)
+
+                return super().call_soon(step, context=context)
+
+            def call_exception_handler(self, context: dict[str, Any]) -> None:
+                stepper.faults.append(context)
+
+        return Loop()
+
+
+def steps(graph: fg.Graph, backend: Backend, options: Mapping[str, Any] | None = None) -> Cut:
+    """The run undisturbed."""
+    return cut(graph, backend, at=0, options=options)
+
+
+def cut(
+    graph: fg.Graph, backend: Backend, at: int, how: How = "cancel", options: Mapping[str, Any] | None = None
+) -> Cut:
+    """Cancel a run at the given step. Everything that it could have left behind is looked for."""
+    stepper = Stepper(at)
+
+    async def main() -> fg.Run:
+        before = tasks(backend)
+        with anyio.CancelScope() as scope, ended_by_its_task(how):
+            async with fg.start(graph, **(options or {})) as live:
+                stepper.acts = acts(how, live, scope)
+                stepper.armed = True
+                with suppress(fg.RunCancelled):
+                    await live.result(raise_on_failure=False)
+                stepper.armed = False
+        stepper.armed = False
+        assert tasks(backend) == before, "tasks are left"
+        look_at_services(live)
+        return live.record
+
+    own: dict[str, Any] = {"loop_factory": stepper.loop} if backend == "asyncio" else {"instruments": [stepper]}
+    run = anyio.run(main, backend=backend, backend_options=own)
+    assert stepper.faults == []
+    look_at_record(run)
+    return Cut(run, stepper.count)
+
+
+def acts(how: How, live: fg.LiveRun, scope: anyio.CancelScope) -> list[Callable[[], object]]:
+    """What to do to the run, one step after the other."""
+    if how == "task":
+        task = asyncio.current_task()
+        assert task
+        return [task.cancel]
+    return {"cancel": [live.cancel], "scope": [scope.cancel], "twice": [live.cancel, scope.cancel]}[how]
+
+
+@contextmanager
+def ended_by_its_task(how: How) -> Iterator[None]:
+    """The cancellation of the task ends here."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if how != "task" or task is None:
+            raise
+        task.uncancel()
+
+
+def tasks(backend: Backend) -> int:
+    """How many tasks there are in the event loop we are in."""
+    return len(asyncio.all_tasks()) if backend == "asyncio" else trio.lowlevel.current_statistics().tasks_living
+
+
+def look_at_services(live: fg.LiveRun) -> None:
+    """No slot is held or waited for, and no thread."""
+    runtime, (_, _, options) = live._running().runtime, live._arguments
+    pools: dict[str, Slots | None] = {"": runtime.slots, **runtime.groups}
+    sizes = {"": options.get("max_concurrency"), **(options.get("groups") or {})}
+    assert {name: pool and pool._free for name, pool in pools.items()} == sizes
+    assert [waiter for pool in pools.values() if pool for waiter in pool._waiting] == []
+    assert runtime.threads._limiter.borrowed_tokens == 0
+    assert runtime.threads._limiter.statistics().tasks_waiting == 0
+
+
+def look_at_record(run: fg.Run) -> None:
+    """Everything has one final status, which was told once; the events have no gaps."""
+    assert run.status in (fg.Status.SUCCEEDED, fg.Status.FAILED, fg.Status.CANCELLED)
+    assert [node.path for node in run.root.walk() if not node.status.final] == []
+    assert [node.path for node in run.nodes.values() if not node.status.final] == []
+    begun = Counter(event.path for event in run.events if isinstance(event, ev.Spawned))
+    begun.update(path for path in run.nodes if path not in begun)  # nodes of graphs: no event tells that they are there
+    assert Counter(event.path for event in run.events if isinstance(event, ev.NodeFinished)) == begun
+    assert [event.seq for event in run.events] == list(range(len(run.events)))
+    assert isinstance(run.events[0], ev.RunStarted)
+    assert [event for event in run.events if isinstance(event, ev.RunFinished)] == [run.events[-1]]
+
+
+@contextmanager
+def nothing_left() -> Iterator[None]:
+    """Afterwards there are no more processes or threads to wait for than before, and nothing went wrong in silence."""
+    faults: list[Any] = []
+    hook, before = sys.unraisablehook, (processes(), lasting_threads())
+    sys.unraisablehook = faults.append  # never-awaited coroutines come here, too: warnings are errors
+    try:
+        yield
+    finally:
+        sys.unraisablehook = hook
+    assert [(fault.exc_value, fault.object) for fault in faults] == []
+    assert (processes(), lasting_threads()) == before
+
+
+def processes() -> set[str]:
+    """The child processes of this one, where that can be told."""
+    files = Path(f"/proc/{os.getpid()}/task").glob("*/children")
+    return {child for file in files for child in file.read_text().split()}
+
+
+def lasting_threads() -> set[threading.Thread]:
+    """The threads that the process would wait for at its end."""
+    return {thread for thread in threading.enumerate() if not thread.daemon}

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any, Literal
 from weakref import ReferenceType, WeakKeyDictionary
 
+from .deadjoins import dead_joins
 from .entry import Choice, Entry
 from .errors import GraphError, Problem
 from .fits import check_for, describe, shown
@@ -148,7 +149,7 @@ class _Checker:
         self.found.append(Problem(where, message, severity))
 
     def _graph(self) -> None:
-        """Cycles; a graph that is empty; inputs that nobody reads; outputs that a choice may leave out."""
+        """Cycles, dead joins, no nodes at all, inputs that nobody reads, outputs that a choice may leave out."""
         plan, outputs = self.plan, self.graph.outputs
         if not plan.nodes:
             self._report("", "the graph has no nodes: add one with graph.add or @graph.node")
@@ -162,6 +163,7 @@ class _Checker:
         if plan.cyclic:
             self.found += _cycles(plan)
         elif plan.choices:
+            self.found += dead_joins(plan)
             self.found += _skipped_ends(plan, [self.index[name] for name in ends if name in self.index])
 
     def _own(self, entry: Entry) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import anyio
 
 from .context import Context
-from .errors import Break, NodeCancelled, NodeTimeout, OutputError, Skip, brief
+from .errors import Break, NodeCancelled, NodeTimeout, OutputError, Skip, brief, words_of
 from .fits import Check
 from .node import Node
 from .outcome import MISSING, Reason, Status
@@ -51,7 +51,7 @@ async def attempt(job: Job) -> Ending:
         body = _validated if job.slot is None and job.limit is None else _in_slot  # most nodes have no limits
         return Ending(Status.SUCCEEDED, await body(job))
     except Skip as signal:
-        return Ending(Status.SKIPPED, reason=Reason("skip", detail=str(signal)))
+        return Ending(Status.SKIPPED, reason=Reason("skip", detail=words_of(signal)))
     except Break as signal:
         if job.in_loop:
             return Ending(Status.SUCCEEDED, signal.value, error=signal)
@@ -64,11 +64,20 @@ async def attempt(job: Job) -> Ending:
         return Ending(Status.FAILED, reason=Reason("error", detail=brief(error)), error=error)
     except Exception as error:
         return Ending(Status.FAILED, reason=Reason("error", detail=brief(error)), error=error)
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
     except BaseException as error:
-        if not isinstance(error, anyio.get_cancelled_exc_class()) or cancelled_from_outside():
+        if cancelled_from_outside() or _holds_an_interrupt(error):
             raise
+        if not isinstance(error, anyio.get_cancelled_exc_class()):
+            return Ending(Status.FAILED, reason=Reason("error", detail=brief(error)), error=error)
         own = NodeCancelled(f"'{job.ctx.path}' cancelled itself")
         return Ending(Status.CANCELLED, reason=Reason("cancelled", detail="by itself"), error=own)
+
+
+def _holds_an_interrupt(error: BaseException) -> bool:
+    group = error if isinstance(error, BaseExceptionGroup) else None
+    return group is not None and group.subgroup((KeyboardInterrupt, SystemExit)) is not None
 
 
 def cancelled_from_outside() -> bool:

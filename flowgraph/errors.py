@@ -151,6 +151,15 @@ class Break(Exception):
 
 def brief(error: BaseException) -> str:
     """The kind and first line of an error, for lists."""
-    text = str(error).strip()
+    text = words_of(error).strip()
     first = text.splitlines()[0] if text else ""
     return f"{type(error).__name__}: {first}"[:300] if first else type(error).__name__
+
+
+def words_of(error: BaseException) -> str:
+    """An error's text, as something that can be printed anywhere. Never raises, whatever its `__str__` does."""
+    try:
+        text = str(error)
+    except Exception:
+        return "(its text cannot be had)"
+    return text.encode("utf-8", "backslashreplace").decode()

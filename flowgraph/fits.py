@@ -65,13 +65,14 @@ def _lazy(type_: Any) -> Check:
 
 def _validator(type_: Any) -> Callable[[Any], str | None]:
     from pydantic import PydanticUndefinedAnnotation, PydanticUserError, ValidationError
+    from pydantic_core import SchemaError, SchemaValidator
 
+    if isinstance(type_, type) and issubclass(type_, tuple) and hasattr(type_, "_fields"):
+        return lambda value: None if isinstance(value, type_) else f"expected {describe(type_)}, got {shown(value)}"
     try:
         adapter = adapter_for(type_)
-    except (PydanticUserError, PydanticUndefinedAnnotation):
+    except (PydanticUserError, PydanticUndefinedAnnotation, SchemaError):
         return lambda value: None  # a type that pydantic has no notion of is not checked
-
-    from pydantic_core import SchemaValidator
 
     schema = _by_instance(adapter.core_schema)
     validator = adapter.validator if schema == adapter.core_schema else SchemaValidator(schema)

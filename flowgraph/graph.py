@@ -45,6 +45,7 @@ class Graph:
         self.choices: list[Choice] = []
         self.outputs: dict[str, Ref] | Ref | None = None
         self.revision = 0
+        self._asked = False
         self.compiled: tuple[int, Any] | None = None  # revision and plan: kept here by plan.py
 
     # -- building
@@ -205,7 +206,13 @@ class Graph:
         outputs = self.outputs if self.outputs is not None else self.sinks()
         if isinstance(outputs, Ref):
             entry = self.entries.get(outputs.name)
-            return entry.node.output_type if entry and not outputs.keys else Any
+            if entry is None or outputs.keys or self._asked:
+                return Any
+            self._asked = True  # a graph that contains itself, which a check reports, asks itself
+            try:
+                return entry.node.output_type
+            finally:
+                self._asked = False
         return dict[str, Any]
 
     async def call(self, ctx: Context[Any], inputs: dict[str, Any]) -> Any:

@@ -115,7 +115,7 @@ def _name_of(function: Callable[..., Any]) -> str:
     while isinstance(function, functools.partial):
         function = function.func
     name = getattr(function, "__name__", None) or type(function).__name__
-    return name if NAME.fullmatch(name) else re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "function"
+    return name if name.isidentifier() else re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "function"
 
 
 def _is_async(function: Callable[..., Any]) -> bool:
@@ -147,8 +147,8 @@ def signature_of(function: Callable[..., Any]) -> tuple[dict[str, Parameter], An
 
 def _awaited(hint: Any) -> Any:
     """What comes of it: an awaitable that a sync function returns is awaited."""
-    if isinstance(origin := get_origin(hint), type) and issubclass(origin, Awaitable):
-        return get_args(hint)[-1]
+    if isinstance(origin := get_origin(hint) or hint, type) and issubclass(origin, Awaitable):
+        return get_args(hint)[-1] if get_args(hint) else Any
     return hint
 
 

@@ -197,7 +197,10 @@ class Run:
         if value is MISSING:
             raise NoOutput(f"'{ref.name}' has no output: {self._why_not(ref.name)}")
         for key in ref.keys:
-            value = part(value, key)
+            try:
+                value = part(value, key)
+            except (LookupError, AttributeError, TypeError) as error:
+                raise NoOutput(f"'{ref}' is not there: {error.args[0] if error.args else error}") from None
         return value
 
     def _why_not(self, name: str) -> str:

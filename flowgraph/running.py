@@ -134,6 +134,8 @@ class LiveRun:
         self._execution: _Execution | None = None
 
     async def __aenter__(self) -> Self:
+        if self._execution is not None:
+            raise FlowgraphError("this run has been entered before: call fg.start again for another one")
         self._execution = _Execution(*self._arguments)
         self._group, self._scope, self._over = anyio.create_task_group(), anyio.CancelScope(), anyio.Event()
         await self._group.__aenter__()

@@ -76,7 +76,8 @@ def spec_of_plan(plan: Plan) -> GraphSpec:
     """The spec of a compiled graph."""
     graph = plan.graph
     inputs = [NodeSpec(i.name, "input", i.title, _input_notes(i.default)) for i in graph.inputs.values()]
-    nodes = [_node(plan, index, entry) for index, entry in enumerate(plan.entries)]
+    circular = _contains_itself(graph)
+    nodes = [_node(plan, index, entry, circular) for index, entry in enumerate(plan.entries)]
     edges: dict[EdgeSpec, None] = {}
     for index, entry in enumerate(plan.entries):
         for edge in _edges(plan, index, entry):
@@ -91,7 +92,7 @@ def spec_of_plan(plan: Plan) -> GraphSpec:
     return GraphSpec(graph.name, graph.title, (*inputs, *nodes), tuple(edges), conditions)
 
 
-def _node(plan: Plan, index: int, entry: Entry) -> NodeSpec:
+def _node(plan: Plan, index: int, entry: Entry, circular: bool) -> NodeSpec:
     policy, notes = plan.policies[index], []
     if policy.attempts > 1:
         notes.append(f"{policy.attempts} attempts")
@@ -101,8 +102,25 @@ def _node(plan: Plan, index: int, entry: Entry) -> NodeSpec:
         notes.append("falls back")
     if entry.join != Join.ALL:
         notes.append(f"join: {entry.join}")
-    inner = spec_of(entry.node)
+    inner = None if circular else spec_of(entry.node)
     return NodeSpec(entry.name, entry.node.kind, entry.title, tuple(notes), inner, entry.version)
+
+
+def _contains_itself(graph: Graph) -> bool:
+    """Whether a graph lies inside itself, at any depth: a check reports it, and a drawing does not go in."""
+    seen: set[int] = set()
+    stack: list[Any] = [entry.node for entry in graph.entries.values()]
+    while stack:
+        thing = stack.pop()
+        if thing is graph:
+            return True
+        if thing is None or id(thing) in seen:
+            continue
+        seen.add(id(thing))
+        stack += (
+            [e.node for e in thing.entries.values()] if isinstance(thing, Graph) else [getattr(thing, "inner", None)]
+        )
+    return False
 
 
 def _edges(plan: Plan, index: int, entry: Entry) -> list[EdgeSpec]:

@@ -49,7 +49,8 @@ class Reader:
         while not lasting and not passing:
             if self._closed:
                 raise StopAsyncIteration
-            self._bell = anyio.Event()
+            if self._bell.is_set():  # several tasks may read from one reader: they wait for the same bell
+                self._bell = anyio.Event()
             await self._bell.wait()
         if not passing or (lasting and lasting[0][0] < passing[0][0]):
             return lasting.popleft()[1]

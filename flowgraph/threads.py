@@ -17,6 +17,8 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import anyio
 
+from .slots import Slot, Slots
+
 T = TypeVar("T")
 
 IDLE_SECONDS: Final = 10.0
@@ -27,9 +29,7 @@ class Pool:
     """At most `size` calls at a time, each on a thread of its own; further ones wait, and can be cancelled."""
 
     def __init__(self, size: int = 64) -> None:
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise ValueError(f"threads must be a whole number of at least 1, not {size!r}")
-        self._limiter = anyio.CapacityLimiter(size)
+        self._slots = Slots(size, "threads")
 
     async def run(self, function: Callable[[], T], portal: Portal | None = None) -> T:
         """Call `function` on a thread, in a copy of the caller's contextvars, and give back what it returns.
@@ -37,18 +37,18 @@ class Pool:
         portal: what the function may ask of the caller's task meanwhile. Cancelling the caller abandons the thread
         at once. Raises what the function raises.
         """
-        async with self._limiter:
+        work = _Work(Slot((self._slots,), (0, 0)))
+        await work.begin()
+        try:
             call = _Call(functools.partial(_context_of_a_thread().run, function), portal)
-            _tell_watchers(+1)
-            try:
-                _assign(call)
-                if portal is not None:
-                    await portal.serve(call.done)
-                await call.done.wait()
-            finally:
-                _tell_watchers(-1)
-            value: T = call.result()
-            return value
+            _assign(call)
+            if portal is not None:
+                await portal.serve(call.done, work)
+            await call.done.wait()
+        finally:
+            work.pause()
+        value: T = call.result()
+        return value
 
 
 Watcher: TypeAlias = Callable[[int], object]
@@ -57,9 +57,30 @@ watchers: Final[list[Watcher]] = []
 A clock that jumps over every wait has to stand still meanwhile. Empty but in tests."""
 
 
-def _tell_watchers(change: int) -> None:
-    for watcher in watchers.copy():
-        watcher(change)
+class _Work:
+    """A thread at work: it holds a slot of its pool, and watchers know of it. It rests while it waits for a reply."""
+
+    __slots__ = ("_busy", "_slot")
+
+    def __init__(self, slot: Slot) -> None:
+        self._slot = slot
+        self._busy = False
+
+    async def begin(self) -> None:
+        await self._slot.take()
+        self._busy = True
+        self._tell(+1)
+
+    def pause(self) -> None:
+        self._slot.give_back()
+        if self._busy:
+            self._busy = False
+            self._tell(-1)
+
+    @staticmethod
+    def _tell(change: int) -> None:
+        for watcher in watchers.copy():
+            watcher(change)
 
 
 class Portal:
@@ -93,29 +114,30 @@ class Portal:
         """Wake whoever serves; on the event loop."""
         self._bell.set()
 
-    async def serve(self, done: anyio.Event) -> None:
-        """Answer one request after the other until `done` is set."""
+    async def serve(self, done: anyio.Event, work: _Work) -> None:
+        """Answer one request after the other until `done` is set; meanwhile others have its slot."""
         try:
             while not done.is_set():
                 await self._bell.wait()
                 self._bell = anyio.Event()
                 while self._requests:
-                    await self._answer(*self._requests.popleft())
+                    await self._answer(work, *self._requests.popleft())
         finally:
             self._closed = True
             for _, reply in self._requests:
                 reply.put((None, RuntimeError(_ABANDONED)))
 
     @staticmethod
-    async def _answer(body: Callable[[], Awaitable[Any]], reply: SimpleQueue[_Reply]) -> None:
+    async def _answer(work: _Work, body: Callable[[], Awaitable[Any]], reply: SimpleQueue[_Reply]) -> None:
         answer: _Reply = (None, RuntimeError(_ABANDONED))
-        _tell_watchers(-1)  # the thread waits for us now
+        work.pause()  # the thread waits for us now
         try:
-            answer = (await body(), None)
-        except Exception as error:
-            answer = (None, error)
+            try:
+                answer = (await body(), None)
+            except Exception as error:
+                answer = (None, error)
+            await work.begin()
         finally:
-            _tell_watchers(+1)
             reply.put(answer)
 
 

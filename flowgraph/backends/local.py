@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -83,6 +84,8 @@ class _Hands:
                 self.interrupt = self.interrupt or error
                 self._group.cancel_scope.cancel()
                 return
+            if _cancelled_itself():
+                await _absorb_cancel()
             following = self._feed(event)
             self._ready.extend(following[1:])
             if copy_context() != self._context or (type(event) is Ended and event.status is Status.CANCELLED):
@@ -93,6 +96,29 @@ class _Hands:
             if turns % BREATH == 0:
                 self.call()
                 await anyio.lowlevel.checkpoint()
+
+
+def _cancelled_itself() -> bool:
+    """Whether the node that just ended has asked asyncio to cancel its own task, which would hit the next node."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None or (loop := asyncio._get_running_loop()) is None:
+        return False
+    task = asyncio.current_task(loop)
+    return task is not None and task.cancelling() > 0
+
+
+async def _absorb_cancel() -> None:
+    """Let a cancellation that nobody outside asked for come, and forget it."""
+    import asyncio
+
+    task = asyncio.current_task()
+    try:
+        await asyncio.sleep(0)
+    except asyncio.CancelledError:
+        if anyio.current_effective_deadline() == -math.inf:
+            raise
+    while task is not None and task.cancelling():
+        task.uncancel()
 
 
 _NOTHING: Final[Sequence[Work]] = ()

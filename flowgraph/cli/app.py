@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 
 from ..checks import check as check_graph
-from ..errors import FlowgraphError, GraphError, InputError, RunCancelled
+from ..errors import DrawError, FlowgraphError, GraphError, InputError, RunCancelled
 from ..events import Lasting
 from ..graph import Graph
 from ..outcome import Status
@@ -24,7 +24,7 @@ from ..record import Run
 from ..running import start
 from ..runtime import RunOptions
 from .inputs import gather_inputs
-from .jsonl import line_of
+from .jsonl import json_text, line_of
 from .live import Watch, tree_of
 from .target import TargetError, load_target
 
@@ -159,11 +159,8 @@ def _finish(run: Run, picture: Path | None, *, json: bool) -> None:
     if picture is not None:
         from ..render import draw
 
-        try:
+        with _usage_errors():
             draw(run, picture)
-        except FlowgraphError as refused:
-            typer.echo(str(refused), err=True)
-            raise typer.Exit(1) from None
         typer.echo(f"drawn: {picture.resolve()}", err=True)
     if run.status is Status.CANCELLED:
         raise typer.Exit(130)
@@ -176,11 +173,10 @@ def _finish(run: Run, picture: Path | None, *, json: bool) -> None:
 
 
 def _print_output(run: Run) -> None:
-    from pydantic_core import to_json
-
     with contextlib.suppress(FlowgraphError):  # every output was skipped: the tree says why
         output = run.output
-        typer.echo(output if isinstance(output, str) else to_json(output, indent=2, fallback=str).decode())
+        text = output if isinstance(output, str) else json_text(output, indent=2)
+        typer.echo(text.encode("utf-8", "backslashreplace").decode())
 
 
 @contextlib.contextmanager
@@ -194,5 +190,8 @@ def _usage_errors() -> Iterator[None]:
     except GraphError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
+    except (DrawError, OSError, ValueError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
     except RunCancelled:
         raise typer.Exit(130) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
 from collections import deque
@@ -104,7 +105,7 @@ def _cancelled_itself() -> bool:
     if asyncio is None or (loop := asyncio._get_running_loop()) is None:
         return False
     task = asyncio.current_task(loop)
-    return task is not None and task.cancelling() > 0
+    return task is not None and task.cancelling() > 0 and anyio.current_effective_deadline() != -math.inf
 
 
 async def _absorb_cancel() -> None:
@@ -112,11 +113,8 @@ async def _absorb_cancel() -> None:
     import asyncio
 
     task = asyncio.current_task()
-    try:
+    with contextlib.suppress(asyncio.CancelledError):
         await asyncio.sleep(0)
-    except asyncio.CancelledError:
-        if anyio.current_effective_deadline() == -math.inf:
-            raise
     while task is not None and task.cancelling():
         task.uncancel()
 

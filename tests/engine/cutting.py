@@ -1,13 +1,14 @@
 """Cutting runs short: a run is cancelled at a given step of its event loop, and then nothing may be left of it.
 
 A step is whatever an event loop does between two awaits: `steps()` counts those of an undisturbed run, `cut()` cancels
-a run at one of them and looks for what it left.
+a run at one of them and looks for what it left. Both run on clocks that jump.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import selectors
 import sys
 import threading
 from collections import Counter
@@ -21,7 +22,8 @@ import trio
 
 import flowgraph as fg
 from flowgraph import events as ev
-from flowgraph.slots import Slots
+from flowgraph import threads
+from flowgraph.testing import jumping_clock
 
 Backend: TypeAlias = Literal["asyncio", "trio"]
 How: TypeAlias = Literal["cancel", "scope", "twice", "task"]
@@ -49,22 +51,49 @@ class Stepper(trio.abc.Instrument):
             if self.count >= self.at > 0 and self.acts:
                 self.acts.pop(0)()
 
-    def loop(self) -> asyncio.AbstractEventLoop:
-        """An event loop of asyncio that tells of its steps, and keeps what it would only have logged."""
-        stepper = self
 
-        class Loop(asyncio.SelectorEventLoop):
-            def call_soon(self, callback: Any, *args: Any, context: Any = None) -> asyncio.Handle:
-                def step() -> None:
-                    stepper.before_task_step()
-                    callback(*args)
+class Loop(asyncio.SelectorEventLoop):
+    """An event loop of asyncio that tells of its steps, keeps what it would only have logged, and whose clock jumps."""
 
-                return super().call_soon(step, context=context)
+    def __init__(self, stepper: Stepper) -> None:
+        self._stepper, self._jumped = stepper, _Selector()
+        super().__init__(self._jumped)
+        threads.watchers.append(self._jumped.watch)
 
-            def call_exception_handler(self, context: dict[str, Any]) -> None:
-                stepper.faults.append(context)
+    def close(self) -> None:
+        super().close()
+        if self._jumped.watch in threads.watchers:
+            threads.watchers.remove(self._jumped.watch)
 
-        return Loop()
+    def call_soon(self, callback: Any, *args: Any, context: Any = None) -> asyncio.Handle:
+        def step() -> None:
+            self._stepper.before_task_step()
+            callback(*args)
+
+        return super().call_soon(step, context=context)
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        self._stepper.faults.append(context)
+
+    def time(self) -> float:
+        return super().time() + self._jumped.seconds
+
+
+class _Selector(selectors.DefaultSelector):
+    """Jumps over waits, but for those while a thread of ours is busy."""
+
+    seconds = 0.0
+    busy = 0
+
+    def select(self, timeout: float | None = None) -> Any:
+        if timeout is None or timeout <= 0 or self.busy:
+            return super().select(timeout)
+        if not (events := super().select(0)):
+            self.seconds += timeout
+        return events
+
+    def watch(self, change: int) -> None:
+        self.busy += change
 
 
 def steps(graph: fg.Graph, backend: Backend, options: Mapping[str, Any] | None = None) -> Cut:
@@ -76,12 +105,13 @@ def cut(
     graph: fg.Graph, backend: Backend, at: int, how: How = "cancel", options: Mapping[str, Any] | None = None
 ) -> Cut:
     """Cancel a run at the given step. Everything that it could have left behind is looked for."""
-    stepper = Stepper(at)
+    stepper, given = Stepper(at), {**(options or {})}
+    inputs = given.pop("inputs", None)
 
     async def main() -> fg.Run:
         before = tasks(backend)
         with anyio.CancelScope() as scope, ended_by_its_task(how):
-            async with fg.start(graph, **(options or {})) as live:
+            async with fg.start(graph, inputs, **given) as live:
                 stepper.acts = acts(how, live, scope)
                 stepper.armed = True
                 with suppress(fg.RunCancelled):
@@ -92,11 +122,17 @@ def cut(
         look_at_services(live)
         return live.record
 
-    own: dict[str, Any] = {"loop_factory": stepper.loop} if backend == "asyncio" else {"instruments": [stepper]}
-    run = anyio.run(main, backend=backend, backend_options=own)
+    run = anyio.run(main, backend=backend, backend_options=jumping(backend, stepper))
     assert stepper.faults == []
     look_at_record(run)
     return Cut(run, stepper.count)
+
+
+def jumping(backend: Backend, stepper: Stepper) -> dict[str, Any]:
+    """Options of a backend whose clock jumps and whose steps are told."""
+    if backend == "trio":
+        return {**jumping_clock()[1], "instruments": [stepper]}
+    return {"loop_factory": lambda: Loop(stepper)}
 
 
 def acts(how: How, live: fg.LiveRun, scope: anyio.CancelScope) -> list[Callable[[], object]]:
@@ -128,12 +164,10 @@ def tasks(backend: Backend) -> int:
 def look_at_services(live: fg.LiveRun) -> None:
     """No slot is held or waited for, and no thread."""
     runtime, (_, _, options) = live._running().runtime, live._arguments
-    pools: dict[str, Slots | None] = {"": runtime.slots, **runtime.groups}
-    sizes = {"": options.get("max_concurrency"), **(options.get("groups") or {})}
+    pools = {"": runtime.slots, "threads": runtime.threads._slots, **runtime.groups}
+    sizes = {"": options.get("max_concurrency"), "threads": options.get("threads", 64), **(options.get("groups") or {})}
     assert {name: pool and pool._free for name, pool in pools.items()} == sizes
     assert [waiter for pool in pools.values() if pool for waiter in pool._waiting] == []
-    assert runtime.threads._limiter.borrowed_tokens == 0
-    assert runtime.threads._limiter.statistics().tasks_waiting == 0
 
 
 def look_at_record(run: fg.Run) -> None:

@@ -1,243 +1,24 @@
-"""Nothing outlives its run: small graphs are cancelled at every step of the event loop, and then searched for leaks.
+"""Nothing outlives its run: graphs are cancelled at every step of the event loop, and then searched for leaks.
 
-FLOWGRAPH_SOAK=1 does it twenty times: threads and time limits make each time a little different.
+And under real event loops, whatever they start next, outcomes are those of the rules. FLOWGRAPH_SOAK=1 does it all
+twenty times: threads make each time a little different.
 """
 
 from __future__ import annotations
 
 import gc
-import time
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-import anyio
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 import flowgraph as fg
 from tests.engine.cutting import Backend, How, cut, nothing_left, steps
-from tests.engine.strategies import SOAK
-
-SHORT = 0.002  # seconds
-
-
-# -- nodes
-
-
-async def give(value: Any = 1) -> Any:
-    """Waits a little, and cleans up behind itself."""
-    try:
-        await anyio.lowlevel.checkpoint()
-        return value
-    finally:
-        with anyio.CancelScope(shield=True):
-            await anyio.lowlevel.checkpoint()
-
-
-async def wait(value: Any = 1) -> Any:
-    await anyio.sleep(SHORT / 2)
-    return value
-
-
-async def forever() -> None:
-    await anyio.sleep_forever()
-
-
-async def fail() -> None:
-    await anyio.lowlevel.checkpoint()
-    raise OSError("no")
-
-
-def block(value: Any = 1) -> Any:
-    time.sleep(SHORT / 4)
-    return value
-
-
-# -- graphs
-
-
-class Case(NamedTuple):
-    graph: fg.Graph
-    options: dict[str, Any]
-
-
-CASES: dict[str, Callable[[], Case]] = {}
-
-
-def case(build: Callable[[fg.Graph], dict[str, Any] | None]) -> None:
-    """A graph, and the options to run it with, under the name of the function that fills it."""
-
-    def made() -> Case:
-        graph = fg.Graph(build.__name__)
-        return Case(graph, build(graph) or {})
-
-    CASES[build.__name__] = made
-
-
-@case
-def chain(graph: fg.Graph) -> None:
-    graph.add("a", give)
-    graph.add("b", wait, after="a")
-    graph.add("c", give, after="b")
-
-
-@case
-def fan(graph: fg.Graph) -> None:
-    graph.add("source", give)
-    for name in "abcd":
-        graph.add(name, give, bind={"value": "source"})
-    graph.add("sink", give, bind={"value": list("abcd")})
-
-
-@case
-def choice(graph: fg.Graph) -> None:
-    async def reader(taken: fg.Maybe[str], other: fg.Outcome[str]) -> str:
-        return f"{taken} {other.status}"
-
-    async def holds(label: str) -> bool:
-        await anyio.lowlevel.checkpoint()
-        return label == "go"
-
-    graph.add("label", give, values={"value": "go"})
-    graph.add("taken", give)
-    graph.add("other", give)
-    graph.choose("label", {"go": "taken", "stay": "other"})
-    graph.add("checked", give, when=holds)
-    graph.add("reader", reader, after="checked")
-
-
-@case
-def map_(graph: fg.Graph) -> None:
-    graph.input("numbers", list[int], default=[1, 2, 3])
-    graph.map("items", give, each={"value": "numbers"}, max_concurrency=2)
-    graph.map("again", give, each={"value": "items"})
-
-
-@case
-def nested(graph: fg.Graph) -> None:
-    innermost, inner = fg.Graph("innermost"), fg.Graph("inner")
-    innermost.add("a", give)
-    inner.add("innermost", innermost)
-    inner.add("b", give)
-    inner.output("innermost", "b")
-    graph.add("inner", inner)
-    graph.add("after", give, bind={"value": "inner"})
-
-
-@case
-def loop(graph: fg.Graph) -> None:
-    async def rounds(ctx: fg.Context) -> int:
-        total = 0
-        for number in range(3):
-            total += await ctx.call(give, {"value": number}, round=number)
-        return total
-
-    graph.add("rounds", rounds)
-    graph.add("after", give, bind={"value": "rounds"})
-
-
-@case
-def retries(graph: fg.Graph) -> None:
-    async def third_time(ctx: fg.Context) -> int:
-        await ctx.call(give)
-        if ctx.attempt < 3:
-            await fail()
-        return ctx.attempt
-
-    graph.add("third", third_time, retry=fg.Retry(attempts=3, delay=SHORT / 4))
-    graph.add("mended", fail, retry=fg.Retry(attempts=2), fallback=give)
-
-
-@case
-def threads(graph: fg.Graph) -> dict[str, Any]:
-    def parent(ctx: fg.SyncContext) -> list[Any]:
-        first = ctx.call(wait)
-        return [first, *ctx.gather(ctx.branch(give), ctx.branch(block))]
-
-    graph.add("a", block)
-    graph.add("b", block)
-    graph.add("parent", parent)
-    graph.add("after", block, after=["a", "b"])
-    return {"threads": 2}
-
-
-@case
-def gather(graph: fg.Graph) -> None:
-    async def parent(ctx: fg.Context) -> list[Any]:
-        first = await ctx.gather(*[ctx.call(give) for _ in range(3)], max_concurrency=2)
-        second = await ctx.gather(ctx.call(wait), ctx.call(fail, outcome=True))
-        return [*first, second[0], str(second[1].status)]
-
-    graph.add("parent", parent)
-
-
-@case
-def background(graph: fg.Graph) -> None:
-    async def parent(ctx: fg.Context) -> Any:
-        async with ctx.background() as scope:
-            first, second = scope.start(ctx.call(give)), scope.start(ctx.call(forever))
-            value = await first
-            second.cancel()
-        await ctx.call(give)
-        return value
-
-    graph.add("parent", parent)
-
-
-@case
-def slots(graph: fg.Graph) -> dict[str, Any]:
-    async def parent(ctx: fg.Context) -> list[Any]:
-        await anyio.lowlevel.checkpoint()
-        return await ctx.gather(ctx.call(give), ctx.call(parent_of_one))
-
-    async def parent_of_one(ctx: fg.Context) -> Any:
-        return await ctx.call(wait)
-
-    graph.add("parent", parent)
-    for name in "abc":
-        graph.add(name, give)
-    return {"max_concurrency": 1}
-
-
-@case
-def groups(graph: fg.Graph) -> dict[str, Any]:
-    graph.input("numbers", list[int], default=[1, 2, 3])
-    limited = fg.Policy(group="model")
-    for name in "abc":
-        graph.add(name, give, policy=limited)
-    graph.map("items", wait, each={"value": "numbers"}, policy=limited)
-    return {"groups": {"model": 1}, "max_concurrency": 2}
-
-
-@case
-def time_limits(graph: fg.Graph) -> dict[str, Any]:
-    inner = fg.Graph("inner")
-    inner.add("forever", forever)
-    graph.add("in_time", give, timeout=60)
-    graph.add("late", forever, timeout=SHORT, fallback="instead")
-    graph.add("inner", inner, timeout=SHORT)
-    graph.add("total", fail, retry=fg.Retry(attempts=9, delay=60), policy=fg.Policy(total_timeout=SHORT))
-    graph.add("thread", block, timeout=60)
-    return {"limits": fg.Limits(run_timeout=60)}
-
-
-@case
-def run_timeout(graph: fg.Graph) -> dict[str, Any]:
-    graph.add("a", give)
-    graph.add("forever", forever, after="a")
-    return {"limits": fg.Limits(run_timeout=SHORT)}
-
-
-@case
-def stop(graph: fg.Graph) -> dict[str, Any]:
-    graph.add("a", give)
-    graph.add("bad", fail, after="a")
-    graph.add("forever", forever)
-    graph.add("thread", block)
-    graph.add("never", give, after="forever")
-    return {"on_failure": "stop"}
-
-
-# -- cutting them
+from tests.engine.playing import ends_of, playable
+from tests.engine.reference import Reference
+from tests.engine.small_graphs import CASES
+from tests.engine.strategies import SOAK, Story, examples, orders, stories
 
 WAYS: list[tuple[How, Backend]] = [
     ("cancel", "asyncio"),
@@ -250,22 +31,65 @@ WAYS: list[tuple[How, Backend]] = [
 ]
 
 
+def kept(run: fg.Run) -> dict[str, Any]:
+    """The outputs of the nodes that succeeded."""
+    return {path: node.value for path, node in run.nodes.items() if node.status is fg.Status.SUCCEEDED}
+
+
+def agree(run: fg.Run, other: fg.Run) -> bool:
+    """Whether what succeeded in both has the same output in both."""
+    one, two = kept(run), kept(other)
+    return all(one[path] == two[path] for path in one if path in two)
+
+
 @pytest.mark.parametrize(("how", "backend"), WAYS)
 @pytest.mark.parametrize("name", CASES)
 def test_a_run_that_is_cancelled_at_any_step_leaves_nothing(name: str, how: How, backend: Backend) -> None:
     with nothing_left():
         graph, options = CASES[name]()
         whole = steps(graph, backend, options)
-        values = {path: node.value for path, node in whole.run.nodes.items()}
         cancelled = 0
         for at in [*range(1, whole.steps + 1)] * SOAK:
             run = cut(graph, backend, at, how, options).run
             assert run.status in (fg.Status.CANCELLED, whole.run.status), at
+            assert agree(run, whole.run), at
+            assert [path for path, node in run.nodes.items() if node.status.bad and not node.reason] == [], at
             cancelled += run.status is fg.Status.CANCELLED
-            for path, node in run.nodes.items():
-                assert node.status is not fg.Status.SUCCEEDED or node.value == values[path], (at, path)
-                assert node.status is not fg.Status.CANCELLED or node.reason, (at, path)
         assert cancelled, "none of them was cut short"
         again = steps(graph, backend, options).run
-        assert {path: node.value for path, node in again.nodes.items()} == values
+        assert again.status is whole.run.status
+        assert agree(again, whole.run)
         gc.collect()
+
+
+# -- drawn graphs
+
+
+def refused(graph: fg.Graph) -> bool:
+    return any(problem.severity == "error" for problem in fg.check(graph))
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@examples(60)
+@given(story=stories(), breaths=orders())
+def test_outcomes_and_reasons_are_those_of_the_rules(backend: Backend, story: Story, breaths: list[int]) -> None:
+    graph, reference = playable(story, breaths), Reference(*story)
+    assume(not refused(graph))
+    run = steps(graph, backend, {"inputs": {"topic": "tea"}}).run
+    assert ends_of(run) == ends_of(reference)
+    assert list(run.unhandled) == reference.unhandled
+    assert run.status is (fg.Status.FAILED if reference.unhandled else fg.Status.SUCCEEDED)
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@examples(60)
+@given(story=stories(), breaths=orders(), at=st.integers(1, 60))
+def test_drawn_graphs_leave_nothing_either(backend: Backend, story: Story, breaths: list[int], at: int) -> None:
+    graph, reference = playable(story, breaths), Reference(*story)
+    assume(not refused(graph))
+    with nothing_left():
+        run = cut(graph, backend, at, "cancel", {"inputs": {"topic": "tea"}, "max_concurrency": 2}).run
+    rules = ends_of(reference)
+    for name, outcome in run.outcomes.items():
+        if outcome.status is not fg.Status.CANCELLED:
+            assert ends_of(run)[name] == rules[name], "what was final before is what it would have been"

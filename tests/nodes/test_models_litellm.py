@@ -189,9 +189,6 @@ async def test_c28_known_prices_and_unknown_ones(chat_server: ChatServer, stream
     assert (gone.usage.cost, gone.usage.partial) == (None, True)
 
 
-SOON = format_datetime(datetime.now(UTC) + timedelta(hours=1))
-
-
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(
     ("answer", "expected", "retry_after"),
@@ -242,7 +239,8 @@ async def test_c12_errors_are_told_apart_and_nothing_is_retried(
 
 
 async def test_c12_retry_after_may_be_a_date(chat_server: ChatServer) -> None:
-    chat_server.script(Answer(status=429, headers={"retry-after": SOON}))
+    soon = format_datetime(datetime.now(UTC) + timedelta(hours=1))
+    chat_server.script(Answer(status=429, headers={"retry-after": soon}))
     with pytest.raises(errors.RateLimitError) as caught:
         await ask(chat_server)
     assert caught.value.retry_after == pytest.approx(3600, abs=120)

@@ -557,11 +557,15 @@ def test_a_graph_that_passed_is_not_checked_again_until_it_or_one_inside_changes
 
 
 def test_checking_holds_on_to_no_graph() -> None:
-    graph = built(fed(text, takes_text))
-    check(graph)
-    inner = weakref.ref(built(lambda g: g.add("a", text)))
+    def gone() -> list[weakref.ref[fg.Graph]]:
+        inner, outer = built(fed(text, takes_text)), fg.Graph("outer")
+        outer.add("part", inner)
+        checked(outer)
+        return [weakref.ref(inner), weakref.ref(outer)]
+
+    graphs_ = gone()
     gc.collect()
-    assert inner() is None
+    assert [graph() for graph in graphs_] == [None, None]
 
 
 def test_a_plain_graph_is_checked_without_the_costly_libraries() -> None:

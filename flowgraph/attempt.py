@@ -54,7 +54,8 @@ async def attempt(job: Job) -> Ending:
         return Ending(Status.SKIPPED, reason=Reason("skip", detail=words_of(signal)))
     except Break as signal:
         if job.in_loop:
-            return Ending(Status.SUCCEEDED, signal.value, error=signal)
+            value = None if signal.value is MISSING else signal.value
+            return Ending(Status.SUCCEEDED, value, error=signal)
         error = RuntimeError("fg.Break was raised outside of a loop")
         return Ending(Status.FAILED, reason=Reason("error", detail=brief(error)), error=error)
     except NodeTimeout as error:
@@ -126,5 +127,5 @@ async def _validated(job: Job) -> Any:
         check_inputs(job.input_checks, job.inputs)
     value = await job.node.call(job.ctx, job.inputs)
     if job.output_check is not None and (wrong := job.output_check(value)):
-        raise OutputError(f"'{job.ctx.path}' returned something else than it declares: {wrong}")
+        raise OutputError(f"'{job.ctx.path}' returned something other than it declares: {wrong}")
     return value

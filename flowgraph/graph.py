@@ -228,7 +228,7 @@ class Graph:
         return Ref(names[0]) if len(names) == 1 else {name: Ref(name) for name in names}
 
     def __repr__(self) -> str:
-        return f"<Graph {self.name}: {len(self.inputs)} inputs, {len(self.entries)} nodes>"
+        return f"<Graph {self.name}: inputs {list(self.inputs)}, {len(self.entries)} nodes>"
 
     def _repr_svg_(self) -> str | None:
         """Show the graph in a notebook."""

@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 
 from ..checks import check as check_graph
-from ..errors import DrawError, FlowgraphError, GraphError, InputError, RunCancelled
+from ..errors import FlowgraphError, GraphError, InputError, RunCancelled, brief
 from ..events import Lasting
 from ..graph import Graph
 from ..outcome import Status
@@ -29,7 +29,6 @@ from .live import Watch, tree_of
 from .target import TargetError, load_target
 
 app = typer.Typer(
-    help="Workflow graphs whose nodes are functions, LLM agents and other graphs.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -46,6 +45,24 @@ Format = Annotated[
 def main() -> None:
     """The entry point of the command `flowgraph`."""
     app()
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            typer.echo(version("flowgraph-agents"))
+        except PackageNotFoundError:
+            typer.echo("not installed: run from its sources")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
+) -> None:
+    """Workflow graphs whose nodes are functions, LLM agents and other graphs."""
 
 
 @app.command()
@@ -76,6 +93,7 @@ def run(
 ) -> None:
     """Run a graph, show how it goes, and print its output."""
     with _usage_errors():
+        check_picture(draw)
         graph = load_target(target)
         given = gather_inputs(graph, one or (), inputs)
         finished = run_and_show(graph, given, json=json, max_concurrency=max_concurrency)
@@ -119,6 +137,8 @@ def demo(
     except ModuleNotFoundError as error:
         typer.echo(f"the demo needs {error.name}: pip install 'flowgraph-agents[agents,local]'", err=True)
         raise typer.Exit(2) from None
+    with _usage_errors():
+        check_picture(out)
     with _usage_errors(), module.demo(folder) as (graph, inputs):
         finished = run_and_show(graph, inputs, json=json)
     _finish(finished, out, json=json)
@@ -151,11 +171,23 @@ def run_and_show(
     return seen[0]
 
 
+def check_picture(path: Path | None) -> None:
+    """Refuse, before anything is paid for, a picture that could not be written after the run."""
+    if path is None:
+        return
+    from ..render import format_of
+
+    format_of(path)
+    if not path.resolve().parent.is_dir():
+        raise InputError(f"there is no folder '{path.parent}' for the drawing")
+
+
 def _finish(run: Run, picture: Path | None, *, json: bool) -> None:
     """Show the tree, the output and where the drawing is; exit with what became of the run."""
-    console = Console(stderr=True)
     if not json:
-        console.print(tree_of(run), highlight=False)
+        Console(stderr=True).print(tree_of(run), highlight=False)
+        if run.status is Status.SUCCEEDED:
+            _print_output(run)
     if picture is not None:
         from ..render import draw
 
@@ -166,10 +198,8 @@ def _finish(run: Run, picture: Path | None, *, json: bool) -> None:
         raise typer.Exit(130)
     if run.status is not Status.SUCCEEDED:
         for path, error in run.errors.items():
-            typer.echo(f"{path}: {type(error).__name__}: {error}", err=True)
+            typer.echo(f"{path}: {brief(error)}" if path else brief(error), err=True)
         raise typer.Exit(1)
-    if not json:
-        _print_output(run)
 
 
 def _print_output(run: Run) -> None:
@@ -190,8 +220,8 @@ def _usage_errors() -> Iterator[None]:
     except GraphError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
-    except (DrawError, OSError, ValueError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from None
     except RunCancelled:
         raise typer.Exit(130) from None
+    except (FlowgraphError, OSError, ValueError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None

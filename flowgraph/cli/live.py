@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from types import TracebackType
 from typing import Final, Self
 
@@ -81,8 +82,9 @@ def tree_of(run: Run) -> Tree:
         shown = [child for child in node.children if child.kind not in CALLS]
         stack.extend((child, branch.add(line_of(child))) for child in shown[:CHILDREN])
         if len(shown) > CHILDREN:
-            done = sum(child.status.final for child in shown[CHILDREN:])
-            branch.add(Text(f"… {len(shown) - CHILDREN} more, {done} done", style="dim"))
+            counts = Counter(str(child.status) for child in shown[CHILDREN:])
+            told = ", ".join(f"{count} {status}" for status, count in counts.items())
+            branch.add(Text(f"… {len(shown) - CHILDREN} more: {told}", style="dim"))
     return tree
 
 
@@ -96,7 +98,7 @@ def line_of(node: NodeRun, *, path: bool = False) -> Text:
         facts.append(f"{node.duration:.2f} s")
     if node.attempt > 1:
         facts.append(f"attempt {node.attempt}")
-    if calls := [f"{_count(node, kind)} {kind} calls" for kind in CALLS if _count(node, kind)]:
+    if calls := [f"{n} {kind} call{'s' if n > 1 else ''}" for kind in CALLS if (n := _count(node, kind))]:
         facts.extend(calls)
     if node.usage.tokens:
         facts.append(f"{node.usage.tokens} tokens")

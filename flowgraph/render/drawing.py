@@ -59,7 +59,7 @@ def draw(
     Raises DrawError when an SVG cannot be laid out, GraphError when the graph cannot be compiled, TypeError for
     something that is neither, ValueError for a format that there is not.
     """
-    chosen = _format(path, format)
+    chosen = format_of(path, format)
     picture = _picture(graph_or_run, expand)
     drawing = Drawing(_FORMATS[chosen](picture, engine))
     drawing.kind = "svg" if chosen == "png" else chosen
@@ -85,7 +85,8 @@ def _picture(thing: Any, expand: Expand) -> Picture:
     return picture_of_graph(spec, expand)
 
 
-def _format(path: str | Path | None, format: str | None) -> str:
+def format_of(path: str | Path | None, format: str | None = None) -> str:
+    """The format of a drawing: the one given, else by the ending of its path. Raises ValueError."""
     if format is None:
         if path is None:
             return "svg"

@@ -137,6 +137,11 @@ def test_check(folder: Path) -> None:
         (("run", "pipeline.py:graph", "-i", "name=Ada", "-i", "times=often"), "input 'times'"),
         (("run", "pipeline.py:graph", "--inputs", "none.json"), "No such file"),
         (("run", "pipeline.py:graph", "--max-concurrency", "0"), "max-concurrency"),
+        (("run", "pipeline.py:graph", "-i", "name=A", "--draw", "run.nope"), "no format is known"),
+        (("run", "pipeline.py:graph", "-i", "name=A", "--draw", "nowhere/run.svg"), "there is no folder"),
+        (("draw", "pipeline.py:graph", "plan.nope"), "no format is known"),
+        (("draw", "pipeline.py:graph", "nowhere/plan.svg"), "No such file"),
+        (("demo", "nowhere"), "there is no folder"),
         (("fly",), "No such command"),
     ],
 )
@@ -152,13 +157,27 @@ def test_a_wrong_graph_exits_with_1_before_anything_runs(folder: Path) -> None:
     assert "'nothing'" in done.stderr
 
 
+def test_version(folder: Path) -> None:
+    done = flowgraph(folder, "--version")
+    assert (done.returncode, bool(done.stdout.strip())) == (0, True)
+
+
 def test_ctrl_c_cancels_cleanly(folder: Path) -> None:
     command = [sys.executable, "-m", "flowgraph", "run", "pipeline.py:endless"]
-    with subprocess.Popen(command, cwd=folder, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+
+    def heed_interrupts() -> None:  # a shell that put us in the background has them ignored, and that is inherited
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    with subprocess.Popen(
+        command, cwd=folder, env=environment(), stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+    ) as process:
         while not (folder / "started").exists() and process.poll() is None:
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=60)
+        try:
+            _, stderr = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert (folder / "cleaned-up").exists()
     assert "Traceback" not in stderr

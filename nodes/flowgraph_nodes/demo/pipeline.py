@@ -56,7 +56,7 @@ def digest(model: ModelLike) -> fg.Graph:
     graph.node(chosen, title="what to report", needs=("worst", "thanks"))
     graph.map("summaries", _summary(model), each={"text": "chosen"}, max_concurrency=2, title="one sentence each")
     graph.node(joined, title="put together")
-    shorter = LoopFlow(_rewrite(model), until=short_enough, score=brevity, max_iterations=4, on_exhausted="best")
+    shorter = LoopFlow(_shorter(model), until=short_enough, score=brevity, max_iterations=8, on_exhausted="best")
     graph.add("lead", shorter, bind={"text": "joined"}, title=f"shorten to {FITS} words")
     graph.node(questions, title="the questions")
     graph.node(page, title="the page")
@@ -110,15 +110,32 @@ def _summary(model: ModelLike) -> ReactAgent:
     )
 
 
-def _rewrite(model: ModelLike) -> ReactAgent:
-    return ReactAgent(
-        name="rewrite",
-        model=model,
-        instructions="You're an AI assistant for text re-writing. Rewrite the input text to make it more concise while "
-        "preserving its core meaning.",
-        prompt="{text}",
-        settings=ModelSettings(max_tokens=160),
+def _shorter(model: ModelLike) -> fg.Graph:
+    """One round of shortening: the model rewrites; where that is no shorter, the last sentence goes."""
+    graph = fg.Graph("shorter")
+    graph.input("text", str)
+    graph.add(
+        "rewrite",
+        ReactAgent(
+            name="rewrite",
+            model=model,
+            instructions="You're an AI assistant for text re-writing. Rewrite the input text to make it more concise "
+            "while preserving its core meaning.",
+            prompt="{text}",
+            settings=ModelSettings(max_tokens=160),
+        ),
     )
+    graph.node(tightened)
+    return graph
+
+
+def tightened(text: str, rewrite: str) -> str:
+    """The rewritten text if it is shorter, else the text without its end: every round makes it shorter."""
+    words = text.split()
+    if 0 < len(rewrite.split()) < len(words):
+        return rewrite.strip()
+    sentences = _sentences(text)
+    return " ".join(sentences[:-1] if len(sentences) > 1 else words[: max(1, len(words) * 3 // 4)])
 
 
 def sorted_out(mails: list[Mail], moods: list[Mood], ctx: fg.Context) -> Literal["trouble", "calm"]:
@@ -145,7 +162,11 @@ def chosen(worst: fg.Maybe[list[Mail]], thanks: fg.Maybe[list[Mail]]) -> list[st
 
 def joined(summaries: list[str]) -> str:
     """The first sentence of every summary."""
-    return " ".join(re.split(r"(?<=[.!?])\s", summary.strip())[0] for summary in summaries)
+    return " ".join(_sentences(summary)[0] for summary in summaries)
+
+
+def _sentences(text: str) -> list[str]:
+    return re.split(r"(?<=[.!?])\s+", text.strip())
 
 
 def short_enough(output: str) -> bool:
@@ -178,8 +199,10 @@ def page(
     """The merge: one page of Markdown from whatever the branches gave."""
     counts = ", ".join(f"{moods.count(mood)} x {mood}" for mood in ("complaint", "question", "praise"))
     heading, shown = ("Complaints", worst) if worst is not None else ("Praise", thanks or [])
+    more = moods.count("complaint" if worst is not None else "praise") - len(shown)
     lines = ["# Messages", "", f"{len(mails)} messages: {counts}.", "", lead.strip(), "", f"## {heading}"]
     lines += [f"- {mail.subject} ({mail.sender.partition(' <')[0]})" for mail in shown]
+    lines += [f"- … and {more} more"] if more else []
     if questions:
         lines += ["", "## Waiting for an answer", *(f"- {question}" for question in questions)]
     return "\n".join(lines)

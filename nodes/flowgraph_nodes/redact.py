@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Final
+from urllib.parse import quote, quote_plus
 
 _MASK: Final = "***"
 _SHORTEST: Final = 6
@@ -28,7 +30,8 @@ def redacted(text: str, *secrets: str | None, limit: int = 2_000) -> str:
     """The text without the given secrets and what looks like one, cut at `limit` characters."""
     for secret in secrets:
         if secret and len(secret) >= _SHORTEST:
-            text = text.replace(secret, _MASK)
+            for form in (secret, quote(secret), quote_plus(secret), json.dumps(secret)[1:-1]):
+                text = text.replace(form, _MASK)
     for pattern, mask in _PATTERNS:
         text = pattern.sub(mask, text)
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit} characters left out)"

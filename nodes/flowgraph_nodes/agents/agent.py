@@ -190,7 +190,7 @@ class Agent(ABC):
     def _wrong_values(self) -> Iterator[str]:
         for name, wanted in (("name", str), ("settings", ModelSettings), ("model_retry", Retry)):
             if not isinstance(value := getattr(self, name), wanted):
-                yield f"{name}={value!r} must be a {wanted.__name__}"
+                yield f"{name}= is of type {type(value).__name__}, not {wanted.__name__}"  # its repr may hold a key
         if not str(self.name).strip():
             yield "name is empty"
         if isinstance(self.prompt, str) and not self.prompt.strip():

@@ -68,4 +68,4 @@ def task_of(prompt: PromptLike | None) -> Task:
         return TemplateTask(prompt)
     if callable(prompt):
         return FunctionTask(prompt)
-    raise TypeError(f"{prompt!r} is no prompt: give a text, a Path or a function")
+    raise TypeError(f"something of type {type(prompt).__name__} is no prompt: give a text, a Path or a function")

@@ -6,7 +6,7 @@ Classes are told by their names along the inheritance line, so that neither lite
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
@@ -38,12 +38,12 @@ _TIMEOUTS: Final = frozenset({"Timeout", "APITimeoutError", "TimeoutException", 
 _CONNECTIONS: Final = frozenset({"APIConnectionError", "TransportError", "ConnectionError"})
 
 
-def translated(error: Exception, model: str, secret: str | None = None) -> ModelError:
-    """Our error for one of litellm's, openai's or httpx's; `secret` is taken out of its message."""
+def translated(error: Exception, model: str, secrets: Iterable[str] = ()) -> ModelError:
+    """Our error for one of litellm's, openai's or httpx's; `secrets` are taken out of its message."""
     error = _innermost(error)
     status = _status(error)
     text = _message(error)
-    message = f"model '{model}': {redacted(text, secret) or type(error).__name__}"
+    message = f"model '{model}': {redacted(text, *secrets) or type(error).__name__}"
     kind = _kind(error, status, text)
     if issubclass(kind, TransientModelError):
         return kind(message, model=model, status=status, retry_after=_retry_after(error))

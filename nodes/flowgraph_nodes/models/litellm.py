@@ -42,17 +42,17 @@ async def complete(name: str, request: Request, on_delta: OnDelta | None = None)
     """
     litellm = _litellm or await threads().run(_load)
     arguments = _arguments(name, request)
-    secret = request.settings.secret()
+    settings = request.settings
     if on_delta is None:
-        with _translation(name, secret):
+        with _translation(name, settings):
             return _response(litellm, name, await _call(litellm, arguments))
     arguments |= {"stream": True, "stream_options": {"include_usage": True}}
-    with _translation(name, secret):
+    with _translation(name, settings):
         stream = await _call(litellm, arguments)
     assembler = StreamAssembler()
     try:
         while True:
-            with _translation(name, secret):
+            with _translation(name, settings):
                 chunk = await _next(stream)
             if chunk is _END:
                 break
@@ -102,11 +102,11 @@ def _load() -> Any:
 
 
 @contextmanager
-def _translation(name: str, secret: str | None) -> Iterator[None]:
+def _translation(name: str, settings: ModelSettings) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise translated(error, name, secret) from None
+        raise translated(error, name, settings.secrets()) from None
 
 
 async def _call(litellm: Any, arguments: dict[str, Any]) -> Any:

@@ -18,10 +18,18 @@ class Model:
 
     name: as litellm has it, "provider/model" (https://docs.litellm.ai/docs/providers).
     settings: the model's own; those of a request lie over them.
+
+    Raises:
+        ModelConfigError: the name is no text, or the settings are no `ModelSettings`.
     """
 
     name: str
     settings: ModelSettings = field(default_factory=ModelSettings)
+
+    def __post_init__(self) -> None:
+        for what, value, wanted in (("name", self.name, str), ("settings", self.settings, ModelSettings)):
+            if not isinstance(value, wanted):  # which may hold a key: its type is enough
+                raise ModelConfigError(f"Model: {what} is of type {type(value).__name__}, not {wanted.__name__}")
 
     def check(self) -> None:
         """Raise `ModelConfigError` when the provider is unknown or its key is missing. Makes no call."""

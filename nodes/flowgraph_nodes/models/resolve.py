@@ -28,4 +28,7 @@ def resolve(model: ModelLike) -> ChatModel:
     if isinstance(model, Sequence):
         flat = tuple(resolve(item) for item in model)
         return flat[0] if len(flat) == 1 else Fallbacks(flat)
-    raise ModelConfigError(f"{model!r} is no model; give a name, a Model, or a list of these")
+    # its repr may hold a key
+    raise ModelConfigError(
+        f"something of type {type(model).__name__} is no model; give a name, a Model, or a list of these"
+    )

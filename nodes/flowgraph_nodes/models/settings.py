@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
@@ -10,8 +9,7 @@ from typing import Any, Final
 from pydantic import SecretStr
 
 from flowgraph_nodes.errors import ModelConfigError
-
-_USERINFO: Final = re.compile(r"//[^/@]*@")
+from flowgraph_nodes.models.secrets import secrets_of, shown_url
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -69,11 +67,18 @@ class ModelSettings:
         """The API key in clear text, for the call itself."""
         return self.api_key.get_secret_value() if isinstance(self.api_key, SecretStr) else self.api_key
 
+    def secrets(self) -> list[str]:
+        """Everything that errors about a call with these settings must not show, the longest first."""
+        return secrets_of(self.secret(), self.api_base, self.extra)
+
     def __repr__(self) -> str:
-        shown = [f"{name}={getattr(self, name)!r}" for name in _NAMES if getattr(self, name) is not None]
+        values = {name: getattr(self, name) for name in _NAMES}
+        if isinstance(self.api_base, str):
+            values["api_base"] = shown_url(self.api_base)
+        shown = [f"{name}={value!r}" for name, value in values.items() if value is not None]
         if self.extra:
             shown.append(f"extra=<{', '.join(map(str, self.extra))}>")
-        return _USERINFO.sub("//***@", f"ModelSettings({', '.join(shown)})")
+        return f"ModelSettings({', '.join(shown)})"
 
 
 _NAMES: Final = tuple(f.name for f in fields(ModelSettings) if f.name != "extra")

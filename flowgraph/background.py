@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
@@ -35,7 +36,7 @@ class Started(Generic[T]):
         self._heard = True
         self._scope.cancel()
 
-    def __await__(self) -> Any:
+    def __await__(self) -> Generator[Any, Any, T]:
         return self._result().__await__()
 
     async def _result(self) -> T:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import random
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Protocol, overload
 
 from .background import Background
 from .call import Call, Place, unwrapped
@@ -21,6 +21,7 @@ else:  # the default is for type checkers; importing typing_extensions would cos
     from typing import TypeVar
 
     D = TypeVar("D")
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -204,7 +205,7 @@ class Context(BaseContext[D]):
         """
         return await self._host.gather(calls, max_concurrency)
 
-    async def in_thread(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+    async def in_thread(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a blocking function on a worker thread of the run, where it holds up nobody.
 
         When this node run is cancelled or times out, the call is abandoned at once and its late value thrown away.

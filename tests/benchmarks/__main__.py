@@ -44,6 +44,13 @@ def seconds(call: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
+def processor_seconds(call: Callable[[], object]) -> float:
+    """How long the processor is at it, whatever else the machine does."""
+    begun = time.process_time()
+    call()
+    return time.process_time() - begun
+
+
 def fastest(calls: list[Callable[[], object]], repeat: int) -> list[float]:
     """The shortest time of each call, the calls taking turns.
 
@@ -77,7 +84,7 @@ def ten_times_the_nodes(name: str, shape: Callable[[int], Dag], limit: float, re
     small, large = shape(1_000), shape(10_000)
     less, more = fastest([build(small, work), build(large, work)], repeat)
     yield Row(f"{name}: run 10,000", more / less, "x 1,000", limit, f"{more * 1e3:.0f} ms")
-    checked = min(fastest([partial(fg.check, graph_of(large, work))], 1)[0] for _ in range(3))
+    checked = min(processor_seconds(partial(fg.check, graph_of(large, work))) for _ in range(3))
     yield Row(f"{name}: check 10,000", checked, "s", 1.0, "a graph that was never looked at")
 
 

@@ -170,4 +170,55 @@ async def test_the_result_of_a_failed_run_raises_what_stopped_it() -> None:
 async def test_a_run_that_has_not_started_says_so() -> None:
     run = ReactAgent(model=ScriptedModel(["ok"])).stream("go")
     with pytest.raises(fg.FlowgraphError, match="async with"):
-        await anext(run)
+        aiter(run)
+
+
+async def test_every_watcher_gets_everything_side_by_side() -> None:
+    model = ScriptedModel([Reply(text="I add the numbers.", calls=[call("add", a=1, b=2)]), "It is three, I think."])
+    texts: dict[str, list[str]] = {"events": [], "text": [], "late": []}
+
+    async with ReactAgent(model=model, tools=[add]).stream("go") as run:
+
+        async def events() -> None:
+            async for event in run:
+                if isinstance(event, TextPiece):
+                    texts["events"].append(event.text)
+
+        async def text(name: str) -> None:
+            async for piece in run.text():
+                texts[name].append(piece)
+
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(events)
+                tasks.start_soon(text, "text")
+            await text("late")
+            after = [event async for event in run]
+    whole = "I add the numbers.It is three, I think."
+    assert {name: "".join(pieces) for name, pieces in texts.items()} == dict.fromkeys(texts, whole)
+    assert isinstance(after[-1], AgentEnded)
+
+
+async def test_a_watcher_that_is_cancelled_holds_up_no_other() -> None:
+    go = anyio.Event()
+
+    async def wait() -> None:
+        await go.wait()
+
+    model = ScriptedModel([call("wait"), "done"])
+    async with ReactAgent(model=model, tools=[wait]).stream("go") as run:
+        async with anyio.create_task_group() as first:
+
+            async def watch() -> None:
+                async for _ in run:
+                    pass
+
+            first.start_soon(watch)
+            await anyio.wait_all_tasks_blocked()
+            first.cancel_scope.cancel()
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as second:
+                second.start_soon(watch)
+                await anyio.wait_all_tasks_blocked()
+                go.set()
+            assert [piece async for piece in run.text()] == ["done"]

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+import anyio
+
 import flowgraph as fg
 from flowgraph import events as ev
 from flowgraph_nodes.agents.alone import Alone, Conversing
@@ -114,20 +116,54 @@ def agent_event(event: ev.Event) -> AnyAgentEvent | None:
     return None
 
 
+class _Feed:
+    """The events of an agent, read once and kept, so that everybody who watches gets all of them."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._kept: list[AnyAgentEvent] = []
+        self._reading = anyio.Lock()
+
+    async def at(self, position: int) -> AnyAgentEvent:
+        """The event at that position, once it is there. Raises StopAsyncIteration when there will be none."""
+        if position < len(self._kept):
+            await anyio.lowlevel.checkpoint()
+            return self._kept[position]
+        async with self._reading:  # another watcher may have read on while this one waited
+            while position >= len(self._kept):
+                if (found := agent_event(await anext(self._reader))) is not None:
+                    self._kept.append(found)
+        return self._kept[position]
+
+
+class AgentEvents(AsyncIterator[AnyAgentEvent]):
+    """One watcher of an agent: its events from the start."""
+
+    def __init__(self, feed: _Feed) -> None:
+        self._feed = feed
+        self._next = 0
+
+    async def __anext__(self) -> AnyAgentEvent:
+        event = await self._feed.at(self._next)
+        self._next += 1
+        return event
+
+
 class AgentRun:
     """An agent at work; made by `agent.stream`. Iterate over it for its events, or over `text()`; then `result()`.
 
+    Every iteration, side by side or one after the other, gets everything from the start.
     It starts when the block is entered. Leaving the block stops what still runs, and waits for its end.
     """
 
     def __init__(self, agent: Conversing, inputs: Mapping[str, Any], history: Iterable[Message] | None) -> None:
         self._alone = Alone(agent, tuple(history or ()))
         self._live = fg.start(self._alone.graph, self._alone.checked(inputs))
-        self._reader: Reader | None = None
+        self._feed: _Feed | None = None
 
     async def __aenter__(self) -> Self:
         await self._live.__aenter__()
-        self._reader = aiter(self._live)  # before the first call, so that all is streamed
+        self._feed = _Feed(aiter(self._live))  # before the first call, so that all is streamed
         return self
 
     async def __aexit__(
@@ -135,15 +171,10 @@ class AgentRun:
     ) -> None:
         await self._live.__aexit__(kind, error, traceback)
 
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> AnyAgentEvent:
-        if self._reader is None:
+    def __aiter__(self) -> AgentEvents:
+        if self._feed is None:
             raise fg.FlowgraphError("the run has not started: use `async with agent.stream(...) as run`")
-        while True:
-            if (found := agent_event(await anext(self._reader))) is not None:
-                return found
+        return AgentEvents(self._feed)
 
     @property
     def record(self) -> fg.Run:

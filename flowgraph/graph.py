@@ -179,13 +179,14 @@ class Graph:
 
     def output(self, *names: Name, **named: Name) -> None:
         """Say what the graph's output is: `output("answer")`, `output("a", "b")` or `output(text="draft")` (a dict)."""
-        if len(names) == 1 and not named:
-            self.outputs = ref_of(names[0])
+        refs = [ref_of(name) for name in names]
+        keys = [ref.name for ref in refs] + list(named)
+        if not keys or len(set(keys)) < len(keys):
+            raise ValueError("output() wants one node, or several under names of their own: output(x='a.x', y='a.y')")
+        if len(refs) == 1 and not named:
+            self.outputs = refs[0]
         else:
-            self.outputs = {
-                **{ref_of(name).name: ref_of(name) for name in names},
-                **{k: ref_of(v) for k, v in named.items()},
-            }
+            self.outputs = dict(zip(keys, [*refs, *map(ref_of, named.values())], strict=True))
         self.revision += 1
 
     # -- as a node
@@ -272,7 +273,11 @@ def _checked_name(name: str, what: str) -> str:
 
 
 def _origin(node: Node) -> str:
-    """Where a function was defined, to tell a notebook cell that is run again from a clash of names."""
+    """Where a function was defined, to tell a notebook cell that is run again from a clash of names.
+
+    Nothing for lambdas, and for functions that close over something: there may be many of one name.
+    """
     function = getattr(node, "function", None)
     name = getattr(function, "__qualname__", "")
-    return f"{getattr(function, '__module__', '')}:{name}" if name and "<lambda>" not in name else ""
+    told_apart = "<lambda>" not in name and not getattr(function, "__closure__", None)
+    return f"{getattr(function, '__module__', '')}:{name}" if name and told_apart else ""

@@ -80,6 +80,7 @@ class _Compiler:
         self.graph = graph
         self.names = tuple(graph.entries)
         self.index = {name: i for i, name in enumerate(self.names)}
+        self.gives = [entry.node.output_type for entry in graph.entries.values()]
         self.problems: list[Problem] = []
         self.nearest: dict[tuple[str, float], list[str]] = {}
 
@@ -126,13 +127,13 @@ class _Compiler:
             problems=tuple(self.problems),
             weights=_weights(order, children),
             input_checks=tuple(input_checks(binding, self._declared) for binding in bindings),
-            output_checks=tuple(check_for(entry.node.output_type) for entry in entries),
+            output_checks=tuple(check_for(type_) for type_ in self.gives),
         )
 
     def _declared(self, index: int, ref: Ref) -> Any:
         """The type that a source's values are checked for where they are made."""
         inputs = self.graph.inputs
-        return inputs[ref.name].type if index < 0 else self.graph.entries[ref.name].node.output_type
+        return inputs[ref.name].type if index < 0 else self.gives[index]
 
     def _binding(self, entry: Entry, parameters: Iterable[Parameter], part: str = "") -> Binding:
         """Find where each parameter's value comes from; report the names that nothing provides."""

@@ -67,17 +67,26 @@ class GraphSpec:
 
 def spec_of(thing: Any) -> GraphSpec | None:
     """The spec of a graph, or of the graph inside a node (a map of graphs, a loop); None when there is none."""
+    graph = inner_graph(thing)
+    return None if graph is None else spec_of_plan(plan_of(graph))
+
+
+def inner_graph(thing: Any) -> Graph | None:
+    """A graph itself, or the graph that a node runs, if any."""
     while thing is not None and not isinstance(thing, Graph):
         thing = getattr(thing, "inner", None)
-    return None if thing is None else spec_of_plan(plan_of(thing))
+    return thing
 
 
-def spec_of_plan(plan: Plan) -> GraphSpec:
-    """The spec of a compiled graph."""
+def spec_of_plan(plan: Plan, known: dict[int, GraphSpec] | None = None) -> GraphSpec:
+    """The spec of a compiled graph. known: those made already, since one graph may stand in many places."""
+    known = {} if known is None else known
     graph = plan.graph
+    if id(graph) in known:
+        return known[id(graph)]
     inputs = [NodeSpec(i.name, "input", i.title, _input_notes(i.default)) for i in graph.inputs.values()]
     circular = _contains_itself(graph)
-    nodes = [_node(plan, index, entry, circular) for index, entry in enumerate(plan.entries)]
+    nodes = [_node(plan, index, entry, None if circular else known) for index, entry in enumerate(plan.entries)]
     edges: dict[EdgeSpec, None] = {}
     for index, entry in enumerate(plan.entries):
         for edge in _edges(plan, index, entry):
@@ -89,10 +98,11 @@ def spec_of_plan(plan: Plan) -> GraphSpec:
                 text = label if label == "otherwise" else repr(label) if not isinstance(label, str) else label
                 edges[EdgeSpec(choice.on.name, target, "choice", text)] = None
     conditions = {entry.name: entry.when.text for entry in plan.entries if entry.when}
-    return GraphSpec(graph.name, graph.title, (*inputs, *nodes), tuple(edges), conditions)
+    known[id(graph)] = GraphSpec(graph.name, graph.title, (*inputs, *nodes), tuple(edges), conditions)
+    return known[id(graph)]
 
 
-def _node(plan: Plan, index: int, entry: Entry, circular: bool) -> NodeSpec:
+def _node(plan: Plan, index: int, entry: Entry, known: dict[int, GraphSpec] | None) -> NodeSpec:
     policy, notes = plan.policies[index], []
     if policy.attempts > 1:
         notes.append(f"{policy.attempts} attempts")
@@ -102,7 +112,8 @@ def _node(plan: Plan, index: int, entry: Entry, circular: bool) -> NodeSpec:
         notes.append("falls back")
     if entry.join != Join.ALL:
         notes.append(f"join: {entry.join}")
-    inner = None if circular else spec_of(entry.node)
+    graph = inner_graph(entry.node)
+    inner = None if known is None or graph is None else spec_of_plan(plan_of(graph), known)
     return NodeSpec(entry.name, entry.node.kind, entry.title, tuple(notes), inner, entry.version)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,12 @@ def test_links_between_pages_lead_somewhere() -> None:
         targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
         broken += [f"{page.relative_to(ROOT)}: {target}" for target in targets if not (page.parent / target).exists()]
     assert not broken
+
+
+def test_the_floors_of_the_architecture_are_those_that_are_checked() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    modules = [name.strip() for layer in contracts[0]["layers"] for name in layer.split("|")]
+    table = page[page.index("| floor |") :]
+    assert re.findall(r"`(\w+)`(?: \()?", table.split("\n\n")[0].replace("`fg.run`, `arun`, `start`", "")) == modules

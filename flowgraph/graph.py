@@ -275,9 +275,18 @@ def _checked_name(name: str, what: str) -> str:
 def _origin(node: Node) -> str:
     """Where a function was defined, to tell a notebook cell that is run again from a clash of names.
 
-    Nothing for lambdas, and for functions that close over something: there may be many of one name.
+    Nothing for lambdas. Functions that close over different things are different functions.
     """
     function = getattr(node, "function", None)
     name = getattr(function, "__qualname__", "")
-    told_apart = "<lambda>" not in name and not getattr(function, "__closure__", None)
-    return f"{getattr(function, '__module__', '')}:{name}" if name and told_apart else ""
+    if not name or "<lambda>" in name:
+        return ""
+    cells = [id(cell.cell_contents) for cell in getattr(function, "__closure__", None) or () if _is_filled(cell)]
+    return f"{getattr(function, '__module__', '')}:{name}:{cells}"
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:  # not assigned yet
+        return False

@@ -27,6 +27,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from .missing import MISSING
+
 
 class FlowgraphError(Exception):
     """The base of every error that flowgraph raises on purpose."""
@@ -142,11 +144,14 @@ class Skip(Exception):
 
 
 class Break(Exception):
-    """Raise in the body of a loop to end that loop (the innermost only) at once, with `value` as its output."""
+    """Raise in the body of a loop to end that loop (the innermost only) at once, with `value` as its output.
 
-    def __init__(self, value: Any = None) -> None:
+    Without a value (then `value` is MISSING) the loop gives what its round before gave; None is a value.
+    """
+
+    def __init__(self, value: Any = MISSING) -> None:
         self.value = value
-        super().__init__(value)
+        super().__init__(*(() if value is MISSING else (value,)))
 
 
 def brief(error: BaseException) -> str:

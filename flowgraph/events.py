@@ -9,7 +9,7 @@ Event
 │   ├── NodeStarted          an attempt begins
 │   ├── NodeRetrying         an attempt failed, the next one follows after a wait
 │   ├── Spawned              a node called another: a child node run
-│   ├── Decided              a choice took a label, or a condition was true
+│   ├── Decided              a choice took a label or had no case, or a condition was true
 │   └── NodeFinished         the one final status of a node run
 └── Passing                  at, path
     ├── Emitted              from ctx.emit (kind, data); models emit "text", "reasoning", "tool_call", …
@@ -77,7 +77,11 @@ class Spawned(Lasting):
 
 @dataclass(frozen=True, slots=True)
 class Decided(Lasting):
-    """A decision about `path`: "choice" (detail: the label, taken: the targets) or "when" (detail: the values)."""
+    """A decision about `path`.
+
+    what: "choice" (detail: the label, taken: the targets), "choice_error" (detail: why none of its cases was taken)
+    or "when" (detail: the condition with its values).
+    """
 
     what: str
     detail: str

@@ -175,11 +175,14 @@ class Host:
         return Answered(ask, delay)
 
     async def fall_back(self, inputs: dict[str, Any]) -> Ending:
-        """The fallback, a value or a node that is called as the child `<path>/fallback`."""
-        fallback = self.fallback
+        """The fallback, a value or a node that is called as the child `<path>/fallback`.
+
+        What it gives must be what the node declares, or else it has failed, too.
+        """
+        fallback, cause = self.fallback, self.error
         if not callable(fallback) and not isinstance(fallback, Node):
-            return Ending(Status.SUCCEEDED, fallback, error=self.error)
-        node, cause = as_node(fallback), self.error
+            return self._instead(fallback, cause)
+        node = as_node(fallback)
         given = {k: v for k, v in {**inputs, "error": cause}.items() if k in node.parameters}
         children = Children(self, names=self._children.names if self._children else None)
         try:
@@ -188,11 +191,22 @@ class Host:
             outcome = Outcome(Status.FAILED, reason=Reason("error", detail=brief(error)))
         finally:
             children.end()
+        if outcome.ok and isinstance(outcome.error, Break):
+            return Ending(Status.SUCCEEDED, outcome.value, error=outcome.error)
         if outcome.ok:
-            signal = outcome.error if isinstance(outcome.error, Break) else cause
-            return Ending(Status.SUCCEEDED, outcome.value, error=signal)
+            return self._instead(outcome.value, cause)
+        return self._no_fallback(str(outcome.reason), cause)
+
+    def _instead(self, value: Any, cause: BaseException | None) -> Ending:
+        """What the fallback gave, when it is what the node declares."""
+        wrong = None if self.output_check is None else self.output_check(value)
+        if wrong is None:
+            return Ending(Status.SUCCEEDED, value, error=cause)
+        return self._no_fallback(f"it gave something else than '{self.path}' declares: {wrong}", cause)
+
+    def _no_fallback(self, why: str, cause: BaseException | None) -> Ending:
         if cause is not None:
-            cause.add_note(f"its fallback failed too: {outcome.reason}")
+            cause.add_note(f"its fallback failed too: {why}")
         return Ending(Status.FAILED, error=cause)
 
     def settle(self, settle: Settle) -> None:

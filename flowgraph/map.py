@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from .errors import InputError
+from .errors import Break, InputError
 from .node import Kind, Node, Parameter
 from .outcome import Outcome
 from .policy import Policy
@@ -19,6 +19,7 @@ class MapNode:
     """A node that calls `inner` once per item, as children `<path>[0]`, `<path>[1]`, …, and lists the outputs.
 
     An empty list gives []. An item that skips itself is left out of the list (under "keep" its outcome stays).
+    A `Break` in an item ends the loop around the map, when all items have ended and none failed under "fail".
     """
 
     kind = "map"
@@ -87,6 +88,9 @@ class MapNode:
 
     def _result(self, outcomes: list[Outcome[Any]]) -> list[Any]:
         if self.on_item_failure == "keep":
+            for outcome in outcomes:
+                if outcome.ok and isinstance(outcome.error, Break):
+                    raise outcome.error
             return outcomes
         failed = [outcome for outcome in outcomes if outcome.status.bad]
         if failed and self.on_item_failure == "fail":

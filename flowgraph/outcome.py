@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Annotated, Any, Final, Generic, Literal, TypeAlias, TypeVar
+from typing import Annotated, Final, Generic, Literal, TypeAlias, TypeVar
 
 from .errors import Break, NoOutput
+from .missing import MISSING as MISSING
 
 T = TypeVar("T")
 
@@ -174,18 +175,3 @@ class MaybeMarker:
 
 Maybe = Annotated[T | None, MaybeMarker()]
 """A parameter that gets None when what it is bound to was skipped: `def brief(draft: str, legal: fg.Maybe[str])`."""
-
-
-class Missing:
-    """The one value that stands for "nothing given", so that None, 0 and "" stay values."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "MISSING"
-
-    def __bool__(self) -> bool:
-        return False
-
-
-MISSING: Final[Any] = Missing()

@@ -85,14 +85,14 @@ async def test_c53_a_parent_works_under_a_slot_again_when_its_child_has_ended() 
 
 @pytest.mark.parametrize("limit", [1, 2])
 async def test_slots_come_back_after_failures_timeouts_retries_skips_and_fallbacks(limit: int) -> None:
-    async def fails(ctx: fg.Context) -> None:
-        await ctx.call(bad)
+    async def fails(ctx: fg.Context) -> str:
+        return str(await ctx.call(bad))
 
     async def bad() -> None:
         raise OSError("no")
 
-    async def slow(ctx: fg.Context) -> None:
-        await ctx.call(forever)
+    async def slow(ctx: fg.Context) -> str:
+        return str(await ctx.call(forever))
 
     async def forever() -> None:
         await anyio.sleep_forever()

@@ -529,7 +529,7 @@ async def test_a_fallback_node_gets_the_inputs_and_the_error_as_a_child() -> Non
 
 
 async def test_a_fallback_does_not_take_the_place_of_a_child_of_its_name() -> None:
-    async def node(ctx: fg.Context) -> None:
+    async def node(ctx: fg.Context) -> str:
         await ctx.call(give, {"value": "a child"}, name="fallback")
         raise ValueError("broken")
 
@@ -557,6 +557,37 @@ async def test_a_fallback_that_fails_or_cannot_be_called_leaves_the_first_error(
     except fg.GraphError:
         return  # found before anything ran: just as good
     assert str(run.errors["c"]) == "broken"
+
+
+@pytest.mark.parametrize("spare", ["seven", lambda: "seven", lambda error: None, None, 7.5])
+async def test_a_fallback_must_give_what_the_node_declares(spare: Any) -> None:
+    graph = fg.Graph("g")
+
+    @graph.node(fallback=spare)
+    async def number() -> int:
+        raise ValueError("broken")
+
+    graph.add("reader", lambda number: number)
+    run = await fg.arun(graph, raise_on_failure=False)
+    assert str(run.errors["number"]) == "broken"
+    (note,) = run.errors["number"].__notes__
+    assert "its fallback failed too: it gave something else than 'number' declares: expected int, got" in note
+    assert [outcome.status for outcome in run.outcomes.values()] == [FAILED, fg.Status.UPSTREAM_FAILED]
+
+
+@pytest.mark.parametrize("spare", [7, lambda: 7, lambda error: len(str(error)) + 1, True])
+async def test_a_fallback_that_fits_is_taken_as_it_is(spare: Any) -> None:
+    graph = fg.Graph("g")
+
+    @graph.node(fallback=spare)
+    async def number() -> int:
+        raise ValueError("broken")
+
+    run = await fg.arun(graph, raise_on_failure=False)
+    if spare is True:  # strictly, a bool is no int
+        assert run.status is FAILED
+    else:
+        assert run.output == 7
 
 
 @pytest.mark.parametrize("limit", [1, 2])

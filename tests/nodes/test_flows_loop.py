@@ -261,7 +261,7 @@ async def test_break_ends_the_loop_with_its_value() -> None:
     assert run.nodes["loop"].detail == {"iterations": 3, "ended": "break"}
 
 
-@pytest.mark.parametrize("value", [0, False, "", []])
+@pytest.mark.parametrize("value", [0, False, "", [], {}, 0.0, None])
 async def test_break_with_a_falsy_value_gives_that_value(value: Any) -> None:
     async def body(number: Any) -> Any:
         if number == 2:
@@ -274,12 +274,41 @@ async def test_break_with_a_falsy_value_gives_that_value(value: Any) -> None:
 
 
 async def test_break_without_a_value_gives_the_output_of_the_round_before() -> None:
-    async def body(number: int) -> int:
+    async def body(number: int) -> int | None:
         if number == 2:
             raise fg.Break
         return number + 1
 
     assert (await fg.arun(looped(LoopFlow(body)), {"number": 0})).output == 2
+    assert (await fg.arun(looped(LoopFlow(body)), {"number": 2})).output is None
+    assert (fg.Break().args, fg.Break(None).args) == ((), (None,))
+
+
+@pytest.mark.parametrize("on_item_failure", ["fail", "keep", "drop"])
+async def test_a_break_in_an_item_of_a_map_ends_the_loop_around_the_map(on_item_failure: Any) -> None:
+    rounds: list[int] = []
+
+    async def item(value: int) -> int:
+        rounds.append(value)
+        if value == 3:
+            raise fg.Break("enough")
+        return value + 1
+
+    body = fg.Graph("body")
+    body.input("values", list[int])
+    body.map("next", item, each={"value": "values"}, on_item_failure=on_item_failure)
+
+    @body.node
+    def out(next: Any) -> Any:
+        return [o.value if isinstance(o, fg.Outcome) else o for o in next]
+
+    graph = fg.Graph("g")
+    graph.input("values", list[int])
+    graph.add("loop", LoopFlow(body, max_iterations=9))
+    run = await fg.arun(graph, {"values": [1, 0]})
+    assert run.output == "enough"
+    assert sorted(rounds) == [0, 1, 1, 2, 2, 3]  # the other items of the last round have ended
+    assert run.nodes["loop"].detail == {"iterations": 3, "ended": "break"}
 
 
 async def test_break_is_an_error_where_there_is_no_loop() -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from flowgraph.context import Context
 from flowgraph.errors import Break, ConditionError, InputError
 from flowgraph.node import NAME, Kind, Node, Parameter, as_node
-from flowgraph.outcome import Outcome
+from flowgraph.outcome import MISSING, Outcome
 from flowgraph.prompts import part
 
 from .errors import LoopExhausted
@@ -39,7 +39,7 @@ class LoopFlow:
     name: default the body's. title: free text for drawings.
 
     `raise fg.Break(value)` in the body ends this loop, and no loop around it, at once, with `value` as the output;
-    without a value, with the output of the round before. A round that fails, fails the loop.
+    without a value, with the output of the round before (None in the first). A round that fails, fails the loop.
 
     Raises ValueError or TypeError when something does not fit, here and not in the run.
     """
@@ -137,7 +137,9 @@ class LoopFlow:
 
     def _broken(self, ctx: Context[Any], signal: Break, history: list[Any]) -> Any:
         ctx.keep(iterations=len(history) + 1, ended="break")
-        return history[-1] if signal.value is None and history else signal.value
+        if signal.value is not MISSING:
+            return signal.value
+        return history[-1] if history else None
 
     async def _exhausted(self, ctx: Context[Any], history: list[Any], *, stalled: bool) -> Any:
         ctx.keep(iterations=len(history), ended="stalled" if stalled else "exhausted")

@@ -20,6 +20,7 @@
             │   ├── ContextTooLongError   the request does not fit the model's context
             │   ├── AuthenticationError   401, 403: the key is wrong or lacks the right
             │   ├── ModelNotFoundError    404
+            │   ├── InvalidReplyError     the reply came, but is no valid chat completion
             │   └── ModelConfigError      no key, unknown provider: found before any call
             ├── RealModelError            a real model was called under no_real_models()   (permanent)
             └── ScriptError               a scripted model has no reply for this request   (permanent)
@@ -117,6 +118,10 @@ class AuthenticationError(PermanentModelError):
 
 class ModelNotFoundError(PermanentModelError):
     """The provider does not know the model."""
+
+
+class InvalidReplyError(PermanentModelError):
+    """The provider's reply is no valid chat completion. It was paid for, and the next would look the same."""
 
 
 class ModelConfigError(PermanentModelError):

@@ -25,6 +25,24 @@ WireMessage: TypeAlias = dict[str, Any]
 _ASSISTANT_KEYS: Final = frozenset({"role", "content", "tool_calls", "reasoning_content"})
 
 
+def sound(text: str) -> str:
+    """The text, lone surrogates escaped: they cannot be sent."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def sendable(value: Any) -> Any:
+    """Plain data with every text in it sound."""
+    match value:
+        case str():
+            return sound(value)
+        case Mapping():
+            return {sendable(key): sendable(item) for key, item in value.items()}
+        case list() | tuple():
+            return [sendable(item) for item in value]
+        case _:
+            return value
+
+
 def to_wire(message: Message) -> WireMessage:
     """One message as the chat-completions protocol writes it."""
     match message:
@@ -58,7 +76,7 @@ def from_wire(message: Mapping[str, Any]) -> Message:
         case "assistant":
             extra = {k: v for k, v in message.items() if k not in _ASSISTANT_KEYS and v is not None}
             return AssistantMessage(
-                content=content,
+                content=content or str(message.get("refusal") or ""),  # a refusal is what the model answered
                 tool_calls=tuple(_call_from_wire(call) for call in message.get("tool_calls") or ()),
                 reasoning=str(message.get("reasoning_content") or ""),
                 extra=extra,

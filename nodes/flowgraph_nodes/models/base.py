@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 from flowgraph.outcome import Usage
 from flowgraph_nodes.messages import AssistantMessage, ToolSpec
@@ -47,6 +47,10 @@ class Request:
     settings: ModelSettings = field(default_factory=ModelSettings)
     response_format: ResponseFormat | None = None
     path: str = ""
+
+
+MALFORMED: Final = "malformed"
+"""The finish reason of a reply that could not be read for the model's own fault: it is asked again, with a remark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

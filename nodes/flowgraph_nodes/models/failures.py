@@ -5,6 +5,7 @@ Classes are told by their names along the inheritance line, so that neither lite
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from flowgraph_nodes.errors import (
     AuthenticationError,
     BadRequestError,
     ContextTooLongError,
+    InvalidReplyError,
     ModelConfigError,
     ModelConnectionError,
     ModelError,
@@ -34,8 +36,47 @@ _TOO_LONG: Final = re.compile(
 )
 _NO_PROVIDER: Final = re.compile(r"LLM Provider NOT provided|Unmapped LLM provider", re.IGNORECASE)
 _NO_MONEY: Final = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE)
+_UNREADABLE: Final = "Invalid response object"
+"""What litellm says of a reply that it cannot convert, before a traceback and the whole reply."""
+_OF_ARGUMENTS: Final = "in handle_invalid_parallel_tool_calls"
+_ERROR_LINE: Final = re.compile(r"^[\w.]*(?:Error|Exception)\b.*", re.MULTILINE)
+_NOTHING: Final = re.compile(r"(\w*Exception -)?")
+"""A message that litellm's sync client lost on the way."""
 _TIMEOUTS: Final = frozenset({"Timeout", "APITimeoutError", "TimeoutException", "TimeoutError"})
 _CONNECTIONS: Final = frozenset({"APIConnectionError", "TransportError", "ConnectionError"})
+
+
+class UnreadableReplyError(Exception):
+    """The provider's reply cannot be read; the message says why, in a line."""
+
+
+class _ErrorInBodyError(Exception):
+    """An error that came as the body of a reply with status 200."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status_code = status
+
+
+def error_in(body: bytes) -> Exception | None:
+    """The error that the JSON text is, as providers write them; None when it is none."""
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    error = data.get("error") if isinstance(data, dict) else None
+    if not error:
+        return None
+    message, code = (error.get("message"), error.get("code")) if isinstance(error, dict) else (error, None)
+    status = code if isinstance(code, int) and 400 <= code < 600 else 500
+    return _ErrorInBodyError(str(message or error), status)
+
+
+def is_about_arguments(error: Exception) -> bool:
+    """Whether a reply could not be read for the arguments of its calls, such as numbers of thousands of digits."""
+    text = str(error)
+    return _UNREADABLE in text and _OF_ARGUMENTS in text
 
 
 def translated(error: Exception, model: str, secrets: Iterable[str] = ()) -> ModelError:
@@ -43,6 +84,9 @@ def translated(error: Exception, model: str, secrets: Iterable[str] = ()) -> Mod
     error = _innermost(error)
     status = _status(error)
     text = _message(error)
+    if isinstance(error, UnreadableReplyError) or _UNREADABLE in text:
+        why = redacted(_why_unreadable(text), *secrets, limit=300)
+        return InvalidReplyError(f"model '{model}': the reply is no valid chat completion: {why}", model=model)
     message = f"model '{model}': {redacted(text, *secrets) or type(error).__name__}"
     kind = _kind(error, status, text)
     if issubclass(kind, TransientModelError):
@@ -81,6 +125,14 @@ def _by_status(status: int | None) -> type[ModelError]:
             return PermanentModelError
 
 
+def _why_unreadable(text: str) -> str:
+    """The error of a traceback in a line, without the traceback and what follows it."""
+    if _UNREADABLE not in text:
+        return text
+    lines = _ERROR_LINE.findall(text.partition("\nreceived_args=")[0])
+    return str(lines[-1]) if lines else "it could not be converted"
+
+
 def _innermost(error: Exception) -> Exception:
     """The provider's error inside those that wrap it for a cut stream."""
     inner = getattr(error, "original_exception", None)
@@ -111,7 +163,11 @@ def _message(error: Exception) -> str:
     text = str(getattr(error, "message", "") or error)
     while match := _PREFIX.match(text):
         text = text[match.end() :]
-    return text.strip()
+    text = text.strip()
+    if not _NOTHING.fullmatch(text):
+        return text
+    said = (str(getattr(cause, "message", "")) for cause in _causes(error))
+    return " ".join([text, *filter(None, said)][:2])
 
 
 def _retry_after(error: Exception) -> float | None:

@@ -18,14 +18,14 @@ from typing import Any, Final
 import anyio
 
 from flowgraph.outcome import Usage
-from flowgraph_nodes.errors import ModelConfigError, ModelConnectionError
+from flowgraph_nodes.errors import ModelConfigError, ModelConnectionError, ModelError, ModelServerError
 from flowgraph_nodes.messages import AssistantMessage
-from flowgraph_nodes.models.base import ForcedTool, OnDelta, Request, Response
-from flowgraph_nodes.models.failures import translated
+from flowgraph_nodes.models.base import MALFORMED, ForcedTool, OnDelta, Request, Response
+from flowgraph_nodes.models.failures import UnreadableReplyError, error_in, is_about_arguments, translated
 from flowgraph_nodes.models.settings import ModelSettings
 from flowgraph_nodes.models.stream import StreamAssembler, counts_of
 from flowgraph_nodes.threads import threads
-from flowgraph_nodes.wire import WireMessage, from_wire, to_wire
+from flowgraph_nodes.wire import WireMessage, from_wire, sendable, to_wire
 
 _END: Final = object()
 _BY_IDENTITY: Final = frozenset({"azure", "bedrock", "sagemaker", "vertex_ai"})
@@ -44,11 +44,11 @@ async def complete(name: str, request: Request, on_delta: OnDelta | None = None)
     arguments = _arguments(name, request)
     settings = request.settings
     if on_delta is None:
-        with _translation(name, settings):
-            return _response(litellm, name, await _call(litellm, arguments))
+        return await _completed(litellm, name, arguments, settings)
     arguments |= {"stream": True, "stream_options": {"include_usage": True}}
     with _translation(name, settings):
         stream = await _call(litellm, arguments)
+        await _see_if_refused(stream)
     assembler = StreamAssembler()
     try:
         while True:
@@ -109,6 +109,37 @@ def _translation(name: str, settings: ModelSettings) -> Iterator[None]:
         raise translated(error, name, settings.secrets()) from None
 
 
+async def _completed(litellm: Any, name: str, arguments: dict[str, Any], settings: ModelSettings) -> Response:
+    """A plain call. A reply that was made, and paid, but cannot be read is never a reason to ask for the same again."""
+    with _translation(name, settings):
+        try:
+            completion = await _call(litellm, arguments)
+        except Exception as error:
+            if not is_about_arguments(error):
+                raise
+            # the model's doing, not the provider's: it may correct itself
+            unknown = Usage(model_calls=1, partial=True)
+            return Response(message=AssistantMessage(), usage=unknown, finish_reason=MALFORMED, model=name)
+    try:
+        return _response(litellm, name, completion)
+    except ModelError:
+        raise
+    except Exception as error:
+        unreadable = UnreadableReplyError(f"{type(error).__name__}: {error}")
+        raise translated(unreadable, name, settings.secrets()) from None
+
+
+async def _see_if_refused(stream: Any) -> None:
+    """Raise the error that a server sent as plain JSON, with status 200, instead of a stream: it would be lost."""
+    response = getattr(getattr(stream, "completion_stream", None), "response", None)
+    headers = getattr(response, "headers", {})
+    if response is None or "content-length" not in headers or "json" not in headers.get("content-type", ""):
+        return
+    body = await response.aread() if _on_asyncio() else await threads().run(response.read)
+    if (error := error_in(body)) is not None:
+        raise error
+
+
 async def _call(litellm: Any, arguments: dict[str, Any]) -> Any:
     if _on_asyncio():
         return await litellm.acompletion(**arguments)
@@ -154,12 +185,12 @@ def _arguments(name: str, request: Request) -> dict[str, Any]:
         **settings.extra,
         **{key: value for key, value in given.items() if value is not None},
         "model": name,
-        "messages": [_sendable(to_wire(message)) for message in request.messages],
+        "messages": [_taken_back(to_wire(message)) for message in request.messages],
         "num_retries": 0,
         "max_retries": 0,
     }
     if request.tools:
-        arguments["tools"] = [spec.to_wire() for spec in request.tools]
+        arguments["tools"] = [sendable(spec.to_wire()) for spec in request.tools]
         if isinstance(request.tool_choice, ForcedTool):
             arguments["tool_choice"] = {"type": "function", "function": {"name": request.tool_choice.name}}
         elif request.tool_choice is not None:
@@ -178,7 +209,7 @@ def _key(name: str, settings: ModelSettings) -> str | None:
     return None if os.environ.get(f"{provider}_API_KEY") else "none"
 
 
-def _sendable(wire: WireMessage) -> WireMessage:
+def _taken_back(wire: WireMessage) -> WireMessage:
     """A message as providers take it back: without our record of the thinking, arguments always an object."""
     wire.pop("reasoning_content", None)
     for call in wire.get("tool_calls", ()):
@@ -186,7 +217,8 @@ def _sendable(wire: WireMessage) -> WireMessage:
         if not _is_object(function["arguments"]):
             text = function["arguments"].strip()
             function["arguments"] = json.dumps({"invalid_arguments": text}) if text else "{}"
-    return wire
+    sound: WireMessage = sendable(wire)
+    return sound
 
 
 def _is_object(text: str) -> bool:
@@ -197,7 +229,9 @@ def _is_object(text: str) -> bool:
 
 
 def _response(litellm: Any, name: str, completion: Any) -> Response:
-    (choice, *_) = completion.choices
+    if not completion.choices:
+        raise ModelServerError(f"model '{name}': the reply has no choices", model=name)
+    choice = completion.choices[0]
     message = from_wire(choice.message.model_dump(exclude_none=True))
     reported = getattr(completion, "usage", None)
     assert isinstance(message, AssistantMessage)

@@ -80,7 +80,7 @@ class StreamAssembler:
             yield ReasoningDelta(str(reasoning))
         for block in _get(delta, "thinking_blocks") or ():
             self._think(dict(block))
-        if content := _get(delta, "content"):
+        if content := _get(delta, "content") or _get(delta, "refusal"):  # a refusal is what the model answers
             self._text.append(str(content))
             yield TextDelta(str(content))
         for fragment in _get(delta, "tool_calls") or ():
@@ -145,7 +145,7 @@ def counts_of(usage: Any) -> dict[str, int]:
         "cached_tokens": _get(prompt, "cached_tokens"),
         "reasoning_tokens": _get(completion, "reasoning_tokens"),
     }
-    return {name: int(count) for name, count in found.items() if count}
+    return {name: int(count) for name, count in found.items() if isinstance(count, int | float) and count > 0}
 
 
 def _get(thing: Any, name: str) -> Any:

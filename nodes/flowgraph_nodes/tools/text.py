@@ -22,6 +22,8 @@ from typing import Any, Final
 import pydantic_core
 from pydantic import BaseModel
 
+from flowgraph_nodes.wire import sound
+
 _DEEPEST: Final = 40
 
 
@@ -31,12 +33,7 @@ def to_text(value: Any) -> str:
         plain = _Plain().of(value)
     except Exception:  # a container whose own methods raise
         plain = _shown(value)
-    return _sound(plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False))
-
-
-def _sound(text: str) -> str:
-    """The text, lone surrogates escaped: they cannot be sent."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return sound(plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False))
 
 
 class _Plain:

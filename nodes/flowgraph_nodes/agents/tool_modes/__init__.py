@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from flowgraph_nodes.agents.tool_modes.plain import MALFORMED
 from flowgraph_nodes.agents.tool_modes.schema import SchemaMode
 from flowgraph_nodes.agents.tool_modes.text import TextMode
 from flowgraph_nodes.models import ChatModel
+from flowgraph_nodes.models.base import MALFORMED
 
 ToolMode: TypeAlias = Literal["native", "schema", "text"]
 """native: the provider's own calls. schema: JSON by a schema. text: Thought / Action / Action Input."""

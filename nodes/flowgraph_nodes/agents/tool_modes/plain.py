@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Final
 
 from flowgraph_nodes.messages import AssistantMessage, Message, SystemMessage, ToolMessage, ToolSpec, UserMessage
 from flowgraph_nodes.transcript import Transcript
-
-MALFORMED: Final = "malformed"
-"""The finish reason of a reply that does not follow the format of its mode: neither an answer nor a call."""
 
 
 def catalogue(specs: tuple[ToolSpec, ...]) -> str:

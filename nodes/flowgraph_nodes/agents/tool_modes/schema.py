@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from flowgraph_nodes.agents.output import json_in
-from flowgraph_nodes.agents.tool_modes.plain import MALFORMED, catalogue, plain
+from flowgraph_nodes.agents.tool_modes.plain import catalogue, plain
 from flowgraph_nodes.errors import BadRequestError, ModelServerError
 from flowgraph_nodes.messages import AssistantMessage, ToolCall, ToolMessage, ToolSpec
 from flowgraph_nodes.models import (
@@ -23,6 +23,7 @@ from flowgraph_nodes.models import (
     TextDelta,
     ToolCallDelta,
 )
+from flowgraph_nodes.models.base import MALFORMED
 from flowgraph_nodes.models.settings import ModelSettings
 
 _CALL: Final = '{"tool": "<name>", "args": {<arguments>}}'

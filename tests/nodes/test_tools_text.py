@@ -8,12 +8,13 @@ import datetime
 import decimal
 import enum
 import ipaddress
+import itertools
 import json
 import math
 import pathlib
 import types
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, SecretStr, field_serializer
 
 from flowgraph_nodes.messages import ToolCall
-from flowgraph_nodes.tools import Toolbox, tool
+from flowgraph_nodes.tools import Stop, Toolbox, tool
 from flowgraph_nodes.tools.text import to_text
 
 
@@ -160,8 +161,11 @@ def test_c31_a_value_used_twice_is_not_circular() -> None:
     assert to_text([shared, shared]) == "[[1], [1]]"
 
 
+VALUES = [value for value, _ in CASES if not isinstance(value, Iterator)]
+
+
 @pytest.mark.anyio
-@pytest.mark.parametrize("value", [value for value, _ in CASES], ids=[type(value).__name__ for value, _ in CASES])
+@pytest.mark.parametrize("value", VALUES, ids=[type(value).__name__ for value in VALUES])
 async def test_c31_a_tool_may_return_it_and_the_raw_value_is_kept(value: Any) -> None:
     @tool
     def give() -> Any:
@@ -186,3 +190,25 @@ def test_json_values_read_back_as_they_were(value: Any) -> None:
         assert to_text(value) == value
     else:
         assert json.loads(to_text(value)) == value
+
+
+async def _endless() -> Any:
+    yield 1
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("kind", [itertools.count, lambda: (n for n in (1, 2)), lambda: map(str, [1]), _endless])
+async def test_iterators_are_never_read(kind: Callable[[], Any]) -> None:
+    async def plain() -> Any:
+        return kind()
+
+    async def stop() -> Any:
+        return Stop(kind())
+
+    toolbox = Toolbox([plain, stop])
+    for name in ("plain", "stop"):
+        result = await toolbox.run_call(ToolCall("1", name, "{}"))
+        assert result.failure is not None
+        assert result.failure.kind == "BadResult"
+        assert "must give a list" in result.text
+    assert len(to_text({"deep": [kind()]})) < 200

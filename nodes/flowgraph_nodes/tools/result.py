@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ BAD_ARGUMENTS: Final = "BadArguments"
 TIMEOUT: Final = "Timeout"
 CANCELLED: Final = "Cancelled"
 FAILED: Final = "Failed"
+BAD_RESULT: Final = "BadResult"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,10 @@ def returned(call: ToolCall, value: Any) -> ToolResult:
     """The result of a tool that returned `value`."""
     if isinstance(value, Fail):
         return failed(call, FAILED, value.message)
+    shown = value.payload if isinstance(value, Stop) else value
+    if isinstance(shown, Iterator | AsyncIterator):  # it may never end, and would be used up
+        kind = type(shown).__name__
+        return failed(call, BAD_RESULT, f"the tool gave a {kind}, which cannot be shown; it must give a list or text")
     if isinstance(value, Stop):
         return ToolResult(call, to_text(value.payload), value.payload, stop=value)
     return ToolResult(call, to_text(value), value)

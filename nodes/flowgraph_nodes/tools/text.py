@@ -14,7 +14,7 @@ import base64
 import dataclasses
 import json
 import math
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import AsyncIterator, Iterator, Mapping, Set
 from contextlib import contextmanager
 from enum import Enum
 from typing import Any, Final
@@ -104,6 +104,8 @@ class _Plain:
 def _atom(value: Any) -> Any:
     if isinstance(value, BaseException):
         return f"{type(value).__name__}: {_shown(value)}"
+    if isinstance(value, Iterator | AsyncIterator):  # it may never end, and would be used up
+        return _shown(value)
     try:
         plain = pydantic_core.to_jsonable_python(value)
     except Exception:

@@ -14,6 +14,7 @@ from flowgraph.outcome import MISSING, Outcome
 from flowgraph.prompts import part
 
 from .errors import LoopExhausted
+from .repeats import Repeats
 from .verdict import RoundFunction, Verdict
 
 OnExhausted: TypeAlias = Literal["error", "last", "best"]
@@ -35,7 +36,8 @@ class LoopFlow:
     score: like `until`, a number for each round, the higher the better; wanted for "best".
     on_exhausted: what happens when no round satisfies `until`: "error" raises LoopExhausted with the last output,
     "last" takes the last output, "best" that with the highest score (of equals the first).
-    stall: so many equal outputs in a row count as exhausted, too (at least 2; None: never).
+    stall: so many equal outputs in a row count as exhausted, too (at least 2; None: never). An object that a round
+    changes and returns again is another output.
     name: default the body's. title: free text for drawings.
 
     `raise fg.Break(value)` in the body ends this loop, and no loop around it, at once, with `value` as the output;
@@ -100,6 +102,7 @@ class LoopFlow:
     async def call(self, ctx: Context[Any], inputs: dict[str, Any]) -> Any:
         """Run the rounds. Raises LoopExhausted, ConditionError, and what a round raises."""
         history: list[Any] = []
+        repeats = Repeats(self.stall)
         for iteration in range(self.max_iterations):
             outcome = await ctx.call(self.inner, inputs, round=iteration, outcome=True)
             try:
@@ -107,10 +110,10 @@ class LoopFlow:
             except Break as signal:
                 return self._broken(ctx, signal, history)
             history.append(output)
-            if self.until is not None and await self.until.of(output, iteration, history):
+            if self.until is not None and await self.until.holds(output, iteration, history):
                 ctx.keep(iterations=len(history), ended="until")
                 return output
-            if self._stalls(history):
+            if repeats.after(output):
                 return await self._exhausted(ctx, history, stalled=True)
             inputs = {**inputs, **self._carried(outcome)}
         return await self._exhausted(ctx, history, stalled=False)
@@ -128,12 +131,6 @@ class LoopFlow:
                     raise InputError(f"carry= of '{name}': '{source}' is not there: {detail}") from None
             values[name] = replace(outcome, value=value) if parameters[name].kind is Kind.OUTCOME else value
         return values
-
-    def _stalls(self, history: list[Any]) -> bool:
-        if self.stall is None or len(history) < self.stall:
-            return False
-        last = history[-1]
-        return all(_same(earlier, last) for earlier in history[-self.stall : -1])
 
     def _broken(self, ctx: Context[Any], signal: Break, history: list[Any]) -> Any:
         ctx.keep(iterations=len(history) + 1, ended="break")
@@ -168,14 +165,6 @@ def _sole_parameter(parameters: Mapping[str, Parameter]) -> dict[str, str]:
 
 def _listed(parameters: Mapping[str, Parameter]) -> str:
     return f"it has {', '.join(parameters)}" if parameters else "it has none"
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Whether two outputs are equal; what cannot be compared is not."""
-    try:
-        return type(one) is type(other) and bool(one == other)
-    except Exception:
-        return False
 
 
 def _number(score: Any, iteration: int) -> float:

@@ -53,6 +53,15 @@ class Verdict:
         except Exception as error:
             raise ConditionError(f"{self.what}= ({self.text}) raised in round {iteration}: {brief(error)}") from error
 
+    async def holds(self, output: Any, iteration: int, history: Sequence[Any]) -> bool:
+        """Whether it is true of a round. Raises ConditionError when it raises, or gives neither true nor false."""
+        value = await self.of(output, iteration, history)
+        try:
+            return bool(value)
+        except Exception as error:
+            gave = f"{self.what}= ({self.text}) gave a {type(value).__name__} in round {iteration}"
+            raise ConditionError(f"{gave}, which is neither true nor false: {brief(error)}") from error
+
 
 def _names_of(function: Callable[..., Any]) -> tuple[tuple[str, ...], list[str]]:
     """The names that a callable takes of those known, and those that it wants beside them."""

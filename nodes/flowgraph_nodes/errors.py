@@ -3,7 +3,10 @@
 ::
 
     flowgraph.errors.FlowgraphError
-    └── AgentError                        every error of this package
+    ├── FlowError                         every error of a loop or route: in `flows.errors`
+    └── AgentError                        every other error of this package
+        ├── AgentConfigError              an agent cannot be built: in `agents.errors`     (permanent)
+        ├── AgentFailed                   an agent stopped without success: in `agents.errors`
         ├── TranscriptError               a transcript would hold an unanswered call       (ValueError)
         ├── ToolError
         │   ├── ToolDefinitionError       a tool cannot be offered to a model              (permanent)
@@ -22,6 +25,7 @@
             │   ├── ModelNotFoundError    404
             │   ├── InvalidReplyError     the reply came, but is no valid chat completion
             │   └── ModelConfigError      no key, unknown provider: found before any call
+            │       └── LocalModelMissing the embedded model is not there: in `models.local`
             ├── RealModelError            a real model was called under no_real_models()   (permanent)
             └── ScriptError               a scripted model has no reply for this request   (permanent)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from flowgraph.context import Context
+from flowgraph.errors import InputError
 from flowgraph.fits import describe
 from flowgraph.node import Parameter
 from flowgraph.policy import Retry
@@ -21,7 +22,7 @@ from flowgraph_nodes.agents.progress import Patience
 from flowgraph_nodes.agents.reasons import Ending
 from flowgraph_nodes.agents.result import AgentResult
 from flowgraph_nodes.agents.stream import AgentRun
-from flowgraph_nodes.agents.task import PromptLike, Task, task_of
+from flowgraph_nodes.agents.task import PromptLike, Task, rendered, task_of
 from flowgraph_nodes.agents.tool_modes import ToolMode, in_mode
 from flowgraph_nodes.agents.turn import MODEL_RETRY, Means
 from flowgraph_nodes.errors import AgentError
@@ -183,6 +184,9 @@ class Agent(ABC):
             self._set(_task=(task := task_of(self.prompt)), parameters=dict(task.parameters))
         except (OSError, TypeError) as error:
             yield f"prompt: {error}"
+        else:
+            if "history" in task.parameters:
+                yield "prompt: 'history' is taken, agent.run(history=...) is the conversation so far: rename it"
         yield from self._wrong_instructions()
         if self.output_type is not str:
             yield from self._wrong_output()
@@ -220,8 +224,8 @@ class Agent(ABC):
             return
         absent = dict.fromkeys(used)
         try:
-            self._set(_system=template.render({**absent, **self.prompt_vars}))
-        except LookupError as error:
+            self._set(_system=rendered(template, {**absent, **self.prompt_vars}))
+        except (LookupError, InputError) as error:
             yield f"prompt_vars: {error}"
 
     def _wrong_output(self) -> Iterator[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from flowgraph.context import Context
+from flowgraph.errors import InputError, brief
 from flowgraph.node import FunctionNode, Kind, Parameter
 from flowgraph.prompts import Prompt, as_text
 
@@ -29,7 +30,7 @@ class PlainTask:
 
     async def text(self, ctx: Context[Any], inputs: dict[str, Any]) -> str:
         """The task as it is."""
-        return as_text(inputs["task"])
+        return written(inputs["task"], "the task")
 
 
 class TemplateTask:
@@ -45,7 +46,7 @@ class TemplateTask:
     async def text(self, ctx: Context[Any], inputs: dict[str, Any]) -> str:
         """The template, filled in."""
         absent = {name: None for name, item in self.parameters.items() if item.kind is Kind.MAYBE}
-        return self._prompt.render(absent | inputs)
+        return rendered(self._prompt, absent | inputs)
 
 
 class FunctionTask:
@@ -57,7 +58,25 @@ class FunctionTask:
 
     async def text(self, ctx: Context[Any], inputs: dict[str, Any]) -> str:
         """Call the function."""
-        return as_text(await self._node.call(ctx, dict(inputs)))
+        return written(await self._node.call(ctx, dict(inputs)), "what the prompt function gave")
+
+
+def rendered(prompt: Prompt, values: Mapping[str, Any]) -> str:
+    """The prompt, filled in. Raises InputError that names the placeholder whose value cannot be written as text."""
+    try:
+        return prompt.render(values)
+    except Exception:
+        for item in prompt.placeholders:
+            written(values.get(item.name), f"the value of {{{item.name}}}")
+        raise
+
+
+def written(value: Any, what: str) -> str:
+    """The value as text. Raises InputError when it cannot be written, such as a list that contains itself."""
+    try:
+        return as_text(value)
+    except Exception as error:
+        raise InputError(f"{what}, a {type(value).__name__}, cannot be written as text: {brief(error)}") from error
 
 
 def task_of(prompt: PromptLike | None) -> Task:

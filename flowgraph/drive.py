@@ -34,7 +34,10 @@ class _Halt(Exception):
 
 
 class Drive:
-    """One graph, running. `run()` drives it to its end; `output()` is what came out."""
+    """One graph, running. `run()` drives it to its end; `output()` is what came out.
+
+    The event that its graph begins comes first: the record has the node runs from it.
+    """
 
     def __init__(self, runtime: Runtime, plan: Plan, inputs: dict[str, Any], parent: NodeRun, in_loop: bool) -> None:
         self.runtime = runtime
@@ -45,8 +48,7 @@ class Drive:
         self._choice_errors: dict[int, ChoiceError] = {}
 
     def _host(self, index: int, entry: Entry, parent: NodeRun, in_loop: bool) -> Host:
-        path = f"{parent.path}/{entry.name}" if parent.path else entry.name
-        run = self.runtime.record.add(parent, path, entry.name, entry.node.kind, entry.title)
+        run = self.runtime.record.nodes[f"{parent.path}/{entry.name}" if parent.path else entry.name]
         host = Host(self.runtime, run, entry.node, self.plan.policies[index], run_graph, in_loop)
         host.weight = self.plan.weights[index]
         host.fallback = entry.fallback
@@ -68,6 +70,10 @@ class Drive:
             self._works(self.schedule.feed(Stopped(why)))
             raise
         return self.schedule.verdict()
+
+    def leave(self) -> None:
+        """End every node of a graph that was cancelled before its first step."""
+        self._works(self.schedule.feed(Stopped(self.runtime.why_cancelled)))
 
     def output(self) -> Any:
         """The graph's output. Raises Skip with the reason when all of it was skipped, NoOutput when that failed."""
@@ -207,8 +213,9 @@ async def run_graph(host: Host, graph: Any, inputs: dict[str, Any]) -> Any:
     """Run a graph in place of a node: its nodes are the children of the node run."""
     plan = checked(graph)
     given = {name: i.default for name, i in graph.inputs.items() if i.default is not MISSING} | inputs
-    in_loop = host.in_loop or host.node.kind == "loop"
-    drive = Drive(host.runtime, plan, given, host.run, in_loop)
+    in_loop, runtime = host.in_loop or host.node.kind == "loop", host.runtime
+    runtime.tell(ev.GraphStarted(runtime.now(), host.path, runtime.seq, graph.name, plan.outline))
+    drive = Drive(runtime, plan, given, host.run, in_loop)
     verdict = await drive.run()
     if verdict.unhandled:
         errors = drive.errors(verdict)

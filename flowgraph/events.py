@@ -6,6 +6,7 @@ logs, heartbeats, custom ones) are not kept: a slow reader loses the oldest and 
 Event
 ├── Lasting                  seq, at, path
 │   ├── RunStarted, RunFinished
+│   ├── GraphStarted         a node run that is a graph begins: the node runs below it
 │   ├── NodeStarted          an attempt begins
 │   ├── NodeRetrying         an attempt failed, the next one follows after a wait
 │   ├── Spawned              a node called another: a child node run
@@ -20,9 +21,12 @@ Event
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from .outcome import Reason, Status, Usage
+
+Outline: TypeAlias = tuple[tuple[str, str, str], ...]
+"""The nodes of a graph, in order: name, kind and title of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +46,20 @@ class Lasting(Event):
 
 @dataclass(frozen=True, slots=True)
 class RunStarted(Lasting):
-    """A run begins: its id, the graph's name and its inputs."""
+    """A run begins: its id, the graph's name and its inputs, and of each of its nodes the name, kind and title."""
 
     run_id: str
     graph: str
     inputs: dict[str, Any]
+    nodes: Outline = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GraphStarted(Lasting):
+    """The node run `path` is a graph and begins: its name, and of each of its nodes the name, kind and title."""
+
+    graph: str
+    nodes: Outline
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from .entry import Choice, Entry
 from .errors import Problem
+from .events import Outline
 from .fits import Check, check_for
 from .graph import Graph
 from .handle import Ref
@@ -43,6 +44,7 @@ class Plan:
     weights: tuple[int, ...]  # nodes on the longest path from here on: that comes first when slots are scarce
     input_checks: tuple[Checks, ...]
     output_checks: tuple[Check | None, ...]
+    outline: Outline
 
     @property
     def name(self) -> str:
@@ -128,6 +130,7 @@ class _Compiler:
             weights=_weights(order, children),
             input_checks=tuple(input_checks(binding, self._declared) for binding in bindings),
             output_checks=tuple(check_for(type_) for type_ in self.gives),
+            outline=tuple((entry.name, entry.node.kind, entry.title) for entry in entries),
         )
 
     def _declared(self, index: int, ref: Ref) -> Any:

@@ -224,6 +224,16 @@ class Run:
     def _run_started(self, event: ev.RunStarted) -> None:
         self.id, self.inputs = event.run_id, event.inputs
         self.root.status, self.root.started = Status.RUNNING, event.at
+        self._lay_out(self.root, event.nodes)
+
+    def _graph_started(self, event: ev.GraphStarted) -> None:
+        self._lay_out(self.nodes[event.path], event.nodes)
+
+    def _lay_out(self, parent: NodeRun, nodes: ev.Outline) -> None:
+        """A node run for each node of a graph that begins."""
+        prefix = f"{parent.path}/" if parent.path else ""
+        for name, kind, title in nodes:
+            self.add(parent, prefix + name, name, kind, title)
 
     def _run_finished(self, event: ev.RunFinished) -> None:
         self.root.status, self.root.ended, self.root.reason = event.status, event.at, event.reason
@@ -270,6 +280,7 @@ class Run:
 _FOLD: dict[type[ev.Lasting], Any] = {
     ev.RunStarted: Run._run_started,
     ev.RunFinished: Run._run_finished,
+    ev.GraphStarted: Run._graph_started,
     ev.NodeStarted: Run._node_started,
     ev.NodeRetrying: Run._node_retrying,
     ev.Spawned: Run._spawned,

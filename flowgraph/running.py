@@ -87,12 +87,20 @@ class _Execution:
         self.record = Run(self.plan, self.plan.outputs)
         self.runtime = Runtime(LocalBackend(), self.record, options)
         self.limits = options.get("limits") or Limits()
+        self._tell_start()
         self.drive = Drive(self.runtime, self.plan, self.inputs, self.record.root, in_loop=False)
+
+    def _tell_start(self) -> None:
+        runtime, plan = self.runtime, self.plan
+        runtime.tell(
+            ev.RunStarted(
+                runtime.now(), "", runtime.seq, runtime.run_id, plan.graph.name, self.inputs, nodes=plan.outline
+            )
+        )
 
     async def run(self) -> None:
         """Drive the graph; record how it ended, whatever happens."""
         runtime = self.runtime
-        runtime.tell(ev.RunStarted(runtime.now(), "", runtime.seq, runtime.run_id, self.plan.graph.name, self.inputs))
         limit = self.limits.run_timeout
         try:
             with anyio.move_on_after(None if limit is None else seconds(limit)) as runtime.scope:
@@ -110,6 +118,13 @@ class _Execution:
             runtime.tell(ev.RunFinished(runtime.now(), "", runtime.seq, verdict.status, unhandled))
         finally:
             runtime.close()
+
+    def leave(self) -> None:
+        """Record that the run was cancelled before its first step."""
+        runtime, reason = self.runtime, Reason("cancelled", detail="from outside")
+        self.drive.leave()
+        runtime.tell(ev.RunFinished(runtime.now(), "", runtime.seq, Status.CANCELLED, (), reason))
+        runtime.close()
 
     def _ran_out_of_time(self, limit: float) -> None:
         runtime, reason = self.runtime, Reason("timeout", detail=f"{limit:g} s for the whole run")
@@ -190,10 +205,8 @@ class LiveRun:
             self._interrupt = error
             self._group.cancel_scope.cancel()
         finally:
-            if execution.record.status is Status.PENDING:  # cancelled before its first step
-                runtime = execution.runtime
-                runtime.tell(ev.RunFinished(runtime.now(), "", runtime.seq, Status.CANCELLED))
-                runtime.close()
+            if not execution.record.status.final:  # cancelled before its first step
+                execution.leave()
             self._over.set()
 
     def _running(self) -> _Execution:

@@ -176,11 +176,44 @@ def look_at_record(run: fg.Run) -> None:
     assert [node.path for node in run.root.walk() if not node.status.final] == []
     assert [node.path for node in run.nodes.values() if not node.status.final] == []
     begun = Counter(event.path for event in run.events if isinstance(event, ev.Spawned))
-    begun.update(path for path in run.nodes if path not in begun)  # nodes of graphs: no event tells that they are there
+    for event in run.events:
+        if isinstance(event, ev.RunStarted | ev.GraphStarted):
+            begun.update(f"{event.path}/{name}" if event.path else name for name, _, _ in event.nodes)
     assert Counter(event.path for event in run.events if isinstance(event, ev.NodeFinished)) == begun
     assert [event.seq for event in run.events] == list(range(len(run.events)))
     assert isinstance(run.events[0], ev.RunStarted)
     assert [event for event in run.events if isinstance(event, ev.RunFinished)] == [run.events[-1]]
+    assert facts(refolded(run)) == facts(run)
+
+
+def refolded(run: fg.Run) -> fg.Run:
+    """The same run, made of nothing but its events and the graph."""
+    other = fg.Run(run.spec, run._outputs)
+    for event in run.events:
+        other.apply(event)
+    return other
+
+
+def facts(run: fg.Run) -> dict[str, Any]:
+    """All that a record knows."""
+    nodes = {
+        path: [
+            (node.path, node.name, node.kind, node.title, node.status, node.reason, node.error, node.value),
+            (node.started, node.ended, node.attempt, node.usage, node.chosen, node.detail, node.outcome),
+            (node.parent.path if node.parent else None, [child.path for child in node.children]),
+            [[child.path for before in earlier for child in before.walk()] for earlier in node.earlier],
+        ]
+        for path, node in {"": run.root, **run.nodes}.items()
+    }
+    whole = [run.id, run.graph, run.inputs, run.status, run.unhandled, run.events, run.usage]
+    return {
+        "nodes": nodes,
+        "whole": whole,
+        "order": list(run.nodes),
+        "text": str(run),
+        "outcomes": dict(run.outcomes),
+        "errors": {path: repr(error) for path, error in run.errors.items()},
+    }
 
 
 @contextmanager

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 import flowgraph as fg
+from flowgraph import events as ev
+from tests.engine.cutting import facts, look_at_record, refolded
+from tests.engine.small_graphs import CASES
 
 pytestmark = pytest.mark.anyio
 
@@ -47,6 +50,70 @@ async def test_outputs_by_name_handle_part_and_path_and_inputs_by_name() -> None
     assert draft in run
     assert "nothing" not in run
     assert run.inputs == {"topic": "bees"}
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_a_record_folded_from_the_events_alone_is_the_live_one(name: str) -> None:
+    graph, options = CASES[name]()
+    run = await fg.arun(graph, raise_on_failure=False, **options)
+    assert facts(refolded(run)) == facts(run)
+
+
+def inner(name: str, *, fails: int = 0) -> fg.Graph:
+    """A graph of which the first so many calls fail."""
+    failures = [OSError("no")] * fails
+
+    async def leaf(ctx: fg.Context, value: int) -> int:
+        await ctx.call(give, {"value": value}, name="called")
+        if failures:
+            raise failures.pop()
+        return value
+
+    graph = fg.Graph(name)
+    graph.input("value", int)
+    graph.add("first", leaf, title="The <first>")
+    graph.add("second", give, bind={"value": "first"}, when="value != 2")
+    graph.add("last", leaf, bind={"value": "first"}, after="second")
+    graph.output("last")
+    return graph
+
+
+async def test_graphs_in_graphs_maps_loops_calls_retries_and_fallbacks_are_in_the_events_too() -> None:
+    async def rounds(ctx: fg.Context, value: int) -> list[int]:
+        again = [await ctx.call(inner("round"), {"value": value}, round=number) for number in range(2)]
+        return again + await ctx.gather(*(ctx.call(inner("side"), {"value": value}) for _ in range(2)))
+
+    outer = fg.Graph("outer")
+    outer.input("value", int)
+    outer.add("deep", inner("deep"))
+    outer.map("each", inner("each"), each={"value": "values"})
+    outer.add("values", lambda value: [value, 2, 3])
+    outer.add("rounds", rounds)
+    outer.add("tried", inner("tried", fails=1), retry=fg.Retry(attempts=2), bind={"value": "value"})
+    outer.add("mended", lambda value: 1 / 0, fallback=inner("mended"))
+    outer.add("broken", inner("broken", fails=9), bind={"value": "value"}, fallback=inner("spare"))
+    outer.output("deep")
+    graph = fg.Graph("whole")
+    graph.input("value", int)
+    graph.add("outer", outer)
+    graph.add("again", outer, bind={"value": "outer"})
+    run = await fg.arun(graph, {"value": 1}, raise_on_failure=False, max_concurrency=2)
+    assert {"outer/each[1]/second", "outer/rounds#1/first/called", "again/mended/fallback/last"} <= run.nodes.keys()
+    assert facts(refolded(run)) == facts(run)
+    begun = [event for event in run.events if isinstance(event, ev.RunStarted | ev.GraphStarted)]
+    spawned = sum(isinstance(event, ev.Spawned) for event in run.events)
+    assert sum(len(event.nodes) for event in begun) + spawned > len(run.nodes)  # the first attempt's are there, too
+
+
+async def test_a_run_that_is_cancelled_before_its_first_step_has_cancelled_all_of_its_nodes() -> None:
+    graph = fg.Graph("g")
+    graph.add("one", give)
+    graph.add("deep", inner("deep"), bind={"value": "one"})
+    async with fg.start(graph) as live:
+        live.cancel()
+    assert live.record.status is fg.Status.CANCELLED
+    assert {outcome.status for outcome in live.record.outcomes.values()} == {fg.Status.CANCELLED}
+    look_at_record(live.record)
 
 
 async def test_an_unknown_node_says_which_there_are_and_one_without_output_says_why() -> None:

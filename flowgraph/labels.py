@@ -19,8 +19,8 @@ WORDS: Final = ("any other value", "when it is skipped", "when it fails")
 class Labels:
     """One block of bits for each source, that is for what choices read: two choices that read the same agree.
 
-    `every` is the set of all that may happen. Above each block stands a guard, a bit that no set has: taking one from
-    each block at once, guard included, leaves the guards standing but where a block is empty.
+    `every` is the set of all that may happen. Above each block stands a guard, a bit that every set has: taking one
+    from each block at once leaves the guards standing but where a block is empty.
     """
 
     def __init__(self, choices: Sequence[PlanChoice]) -> None:
@@ -32,14 +32,15 @@ class Labels:
         self.sources = list(known)
         self.labels = [[label for _, label in block] for block in known.values()]
         self.start: list[int] = []
-        self.guards = self.lows = end = 0
+        self.guards = self.lows = 0
+        end = 1  # the lowest bit is in every set, so that 0 stands for "never", also without choices
         for block in known.values():
             self.start.append(end)
             self.lows |= 1 << end
             end += len(block) + 3
             self.guards |= 1 << end
             end += 1
-        self.every = ((1 << end) - 1) ^ self.guards
+        self.every = (1 << end) - 1
         number = {source: i for i, source in enumerate(known)}
         self.block = [number[choice.source] for choice in choices]
         self.takes: list[dict[int, int]] = []  # choice → target → the labels that take it
@@ -76,13 +77,13 @@ class Labels:
 
     def impossible(self, labels: int) -> bool:
         """Whether some choice has no label left."""
-        return self.guards & ~((labels | self.guards) - self.lows) != 0
+        return (labels - self.lows) & self.guards != self.guards
 
     # -- in words
 
     def empty_block(self, labels: int) -> int:
         """The first source that has no label left."""
-        fallen = self.guards & ~((labels | self.guards) - self.lows)
+        fallen = self.guards & ~(labels - self.lows)
         return bisect(self.start, (fallen & -fallen).bit_length() - 1) - 1
 
     def of(self, block: int, labels: int) -> int:

@@ -15,7 +15,7 @@ DEMO := $(VENV)/.stamp-demo
 DEV  := $(VENV)/.stamp-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs fix clean
+.PHONY: help demo test soak check docs fix clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -27,6 +27,10 @@ demo: $(DEMO) $(MODEL) ## run the demo with the embedded model and draw it
 
 test: $(DEV) $(MODEL) ## run all tests (choose some: make test ARGS="-k retry")
 	$(BIN)/python -m pytest $(ARGS)
+
+soak: $(DEV) ## the drawn tests of the engine, twenty times as many (about half an hour)
+	FLOWGRAPH_SOAK=1 $(BIN)/python -m pytest -q tests/engine/test_schedule.py tests/engine/test_leaks.py \
+	  tests/engine/test_deadjoins.py $(ARGS)
 
 check: $(DEV) ## lint, formatting, types and import contracts
 	$(BIN)/ruff check

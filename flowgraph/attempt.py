@@ -15,6 +15,7 @@ import anyio
 from .context import Context
 from .errors import Break, NodeCancelled, NodeTimeout, OutputError, Skip, brief, words_of
 from .fits import Check
+from .grace import Grace
 from .node import Node
 from .outcome import MISSING, Reason, Status
 from .slots import Slot
@@ -38,6 +39,7 @@ class Job:
     ctx: Context[Any]
     inputs: dict[str, Any]
     limit: float | None = None
+    grace: Grace | None = None
     input_checks: Checks | None = None
     output_check: Check | None = None
     slot: Slot | None = None
@@ -107,8 +109,11 @@ async def _in_time(job: Job) -> Any:
     if job.limit is None:
         return await _validated(job)
     late: Exception | None = None
+    due = job.grace.expect(job.ctx.path, job.limit) if job.grace else None
     begun = anyio.current_time()
     with anyio.move_on_after(job.limit) as scope:
+        if job.slot is not None:
+            job.slot.limit = scope
         try:
             value = await _validated(job)
         except Exception as error:
@@ -116,7 +121,9 @@ async def _in_time(job: Job) -> Any:
                 raise
             late = error
         finally:
-            job.spent = anyio.current_time() - begun
+            job.spent = anyio.current_time() - begun - (job.slot.waited if job.slot else 0.0)
+            if due is not None:
+                due.over = True
     if scope.cancel_called:
         raise NodeTimeout(job) from late
     return value

@@ -15,6 +15,7 @@ from .commands import Answered, Ask, Decide, Ended, Event, FallBack, Question, S
 from .entry import Entry
 from .errors import Break, ChoiceError, ConditionError, NoOutput, Skip, SubgraphFailed, brief
 from .fits import shown
+from .grace import Due
 from .handle import Ref
 from .host import Host
 from .outcome import MISSING, Reason, Status
@@ -46,6 +47,7 @@ class Drive:
         self.hosts = [self._host(index, entry, parent, in_loop) for index, entry in enumerate(plan.entries)]
         self.values = Values(inputs, len(plan.entries), lambda index: self.hosts[index].run.outcome)
         self._choice_errors: dict[int, ChoiceError] = {}
+        self._stopping: Due | None = None
 
     def _host(self, index: int, entry: Entry, parent: NodeRun, in_loop: bool) -> Host:
         run = self.runtime.record.nodes[f"{parent.path}/{entry.name}" if parent.path else entry.name]
@@ -69,6 +71,9 @@ class Drive:
             why = "the loop around it ended" if isinstance(error, Break) else self.runtime.why_cancelled
             self._works(self.schedule.feed(Stopped(why)))
             raise
+        finally:
+            if self._stopping is not None:
+                self._stopping.over = True
         return self.schedule.verdict()
 
     def leave(self) -> None:
@@ -137,7 +142,9 @@ class Drive:
         """Feed the schedule; record the facts that it gives and pass on the work."""
         works = self._works(self.schedule.feed(event))
         if self.runtime.stop_on_failure and (lost := self.schedule.lost()) is not None:
-            raise _Halt(self.hosts[lost].path)
+            path = self.hosts[lost].path
+            self._stopping = self._stopping or self.runtime.grace.expect(path.rpartition("/")[0])
+            raise _Halt(path)
         return works
 
     def _works(self, commands: list[Any]) -> list[Work]:

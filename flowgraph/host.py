@@ -121,14 +121,17 @@ class Host:
             Context(self),
             inputs,
             self._time_left(),
+            runtime.grace,
             self.input_checks,
             self.output_check,
             slot,
             self.in_loop,
         )
+        runtime.at_work[self.run.path] = self.run
         try:
             ending = await attempt(job)
         finally:
+            del runtime.at_work[self.run.path]
             self.spent += job.spent
             children.end()
         if children.unstarted and ending.status is Status.SUCCEEDED:

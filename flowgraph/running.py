@@ -21,6 +21,7 @@ from .outcome import MISSING, Reason, Status
 from .policy import Limits, seconds
 from .record import Run
 from .runtime import RunOptions, Runtime
+from .schedule import Verdict
 from .stand_in import replace
 from .streams import Reader
 
@@ -104,12 +105,12 @@ class _Execution:
         limit = self.limits.run_timeout
         try:
             with anyio.move_on_after(None if limit is None else seconds(limit)) as runtime.scope:
-                verdict = await self.drive.run()
+                verdict = await self._watched()
             if runtime.scope.cancel_called:
                 self._ran_out_of_time(seconds(limit or 0))
                 return
         except BaseException:
-            reason = Reason("cancelled", detail="from outside")
+            reason = Reason("cancelled", detail="from outside" + self._late())
             runtime.tell(ev.RunFinished(runtime.now(), "", runtime.seq, Status.CANCELLED, (), reason))
             raise
         else:
@@ -126,8 +127,38 @@ class _Execution:
         runtime.tell(ev.RunFinished(runtime.now(), "", runtime.seq, Status.CANCELLED, (), reason))
         runtime.close()
 
+    async def _watched(self) -> Verdict:
+        """Drive the graph; a task beside it says what does not end when it is told to.
+
+        Both are tasks, so that whatever cancels us, be it asyncio's own `task.cancel()`, reaches both at once.
+        """
+        ends: list[Verdict | BaseException] = []
+
+        async def drive() -> None:
+            try:
+                ends.append(await self.drive.run())
+            except anyio.get_cancelled_exc_class():
+                raise
+            except BaseException as error:  # raised below, in no group: see backends/local.py
+                ends.append(error)
+            finally:
+                self.runtime.grace.end()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(self.runtime.grace.watch)
+            group.start_soon(drive)
+        (end,) = ends
+        if isinstance(end, BaseException):
+            raise end
+        return end
+
+    def _late(self) -> str:
+        """What did not end within the grace period, in words."""
+        late, grace = self.runtime.late, self.runtime.grace.seconds
+        return f"; after {grace:g} s there still went on: {', '.join(dict.fromkeys(late))}" if late else ""
+
     def _ran_out_of_time(self, limit: float) -> None:
-        runtime, reason = self.runtime, Reason("timeout", detail=f"{limit:g} s for the whole run")
+        runtime, reason = self.runtime, Reason("timeout", detail=f"{limit:g} s for the whole run{self._late()}")
         self.errors = {"": LimitExceeded(f"the run of '{self.record.graph}' went past its time limit of {limit:g} s")}
         runtime.tell(ev.RunFinished(runtime.now(), "", runtime.seq, Status.FAILED, (), reason))
 

@@ -14,8 +14,9 @@ import anyio
 
 from . import events as ev
 from .backends.base import Backend
+from .grace import Grace
 from .outcome import Usage
-from .policy import Limits, Policy
+from .policy import Limits, Policy, Seconds, seconds
 from .record import NodeRun, Run
 from .slots import Priority, Slot, Slots
 from .streams import Reader
@@ -30,6 +31,8 @@ class RunOptions(TypedDict, total=False):
     the rest). limits: a `Limits`. max_concurrency: at most so many nodes at work at a time; one that waits for its
     children does not count (default: no limit). groups: the same for nodes whose policy names a group. threads: at
     most so many worker threads for sync nodes (default 64). replace: nodes to swap for this run, see `fg.replace`.
+    grace: seconds (or timedelta; default 10) after which a node that was told to end and goes on is named in a warning
+    of the logger "flowgraph" and in a `Logged` event; the run waits for it all the same.
     """
 
     run_id: str | None
@@ -40,6 +43,7 @@ class RunOptions(TypedDict, total=False):
     groups: Mapping[str, int] | None
     threads: int
     replace: Mapping[str, Any] | None
+    grace: Seconds
 
 
 class Runtime:
@@ -50,9 +54,12 @@ class Runtime:
         "_offset",
         "_thread",
         "_wake",
+        "at_work",
         "backend",
         "deps",
+        "grace",
         "groups",
+        "late",
         "readers",
         "record",
         "run_id",
@@ -73,6 +80,9 @@ class Runtime:
         self.stop_on_failure = _stops(options.get("on_failure", "isolate"))
         self.scope: anyio.CancelScope | None = None
         self.threads = Pool(options.get("threads", 64))
+        self.grace = Grace(seconds(options.get("grace", 10), "grace"), self._tell_late)
+        self.late: list[str] = []
+        self.at_work: dict[str, NodeRun] = {}  # path → node run, while an attempt of it is at work
         self.readers: list[Reader] = []
         self._closed = False
         self._thread, self._wake = get_ident(), waker()
@@ -101,6 +111,21 @@ class Runtime:
         """In words, for the nodes that were cut off."""
         timed_out = self.scope is not None and self.scope.cancel_called
         return "the run's time was up" if timed_out else "from outside"
+
+    def _tell_late(self, path: str) -> None:
+        """Name what goes on at or below `path`, in the log and in the record of the run."""
+        import logging  # not before it is needed
+
+        below = [run for run in self.at_work.values() if _within(run.path, path)]
+        parents = {id(run.parent) for run in below}
+        for late in [run.path for run in below if id(run) not in parents] or [path]:
+            self.late.append(late)
+            name = f"'{late}'" if late else f"something of the run of '{self.record.graph}'"
+            text = (
+                f"{name} goes on {self.grace.seconds:g} s after it was told to end, and the run waits for it: {_ADVICE}"
+            )
+            logging.getLogger("flowgraph").warning(text)
+            self.show(ev.Logged(self.now(), late, text, {"grace": self.grace.seconds}))
 
     def tell(self, event: ev.Lasting) -> None:
         """Keep a lasting event and show it."""
@@ -139,6 +164,13 @@ class Runtime:
 
 
 NO_USAGE = Usage()
+
+_ADVICE = "it catches cancellation and carries on, or cleans up for long"
+
+
+def _within(path: str, outer: str) -> bool:
+    """Whether a node run is the one at `outer`, or below it."""
+    return not outer or path == outer or (path.startswith(outer) and path[len(outer)] in "/#[")
 
 
 def new_run_id() -> str:

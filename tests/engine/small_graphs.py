@@ -31,11 +31,11 @@ async def wait(value: Any = 1) -> Any:
     return value
 
 
-async def forever() -> None:
+async def forever() -> Any:
     await anyio.sleep_forever()
 
 
-async def fail() -> None:
+async def fail() -> Any:
     await anyio.lowlevel.checkpoint()
     raise OSError("no")
 

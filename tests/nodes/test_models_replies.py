@@ -60,6 +60,14 @@ async def test_a_reply_that_is_no_chat_completion_is_one_short_error(chat_server
     assert len(chat_server.requests) == 1
 
 
+@pytest.mark.filterwarnings(QUIET)
+async def test_a_stream_that_cannot_be_read_is_the_same_error(chat_server: ChatServer) -> None:
+    usage = {"prompt_tokens": 1, "completion_tokens": "x", "total_tokens": None}
+    chat_server.script(events(chunk({"content": "Hi"}), chunk({}, "stop"), chunk(None, usage=usage)))
+    with pytest.raises(InvalidReplyError, match=r"validation errors? for Usage$"):
+        await asked(chat_server, stream=True)
+
+
 async def test_a_reply_without_choices_may_be_asked_for_again(chat_server: ChatServer) -> None:
     chat_server.script(Answer({**text("").body, "choices": []}))
     with pytest.raises(ModelServerError, match="the reply has no choices"):

@@ -40,6 +40,7 @@ _UNREADABLE: Final = "Invalid response object"
 """What litellm says of a reply that it cannot convert, before a traceback and the whole reply."""
 _OF_ARGUMENTS: Final = "in handle_invalid_parallel_tool_calls"
 _ERROR_LINE: Final = re.compile(r"^[\w.]*(?:Error|Exception)\b.*", re.MULTILINE)
+_MISFIT: Final = re.compile(r"\d+ validation errors? for \w+\n")
 _NOTHING: Final = re.compile(r"(\w*Exception -)?")
 """A message that litellm's sync client lost on the way."""
 _TIMEOUTS: Final = frozenset({"Timeout", "APITimeoutError", "TimeoutException", "TimeoutError"})
@@ -84,7 +85,7 @@ def translated(error: Exception, model: str, secrets: Iterable[str] = ()) -> Mod
     error = _innermost(error)
     status = _status(error)
     text = _message(error)
-    if isinstance(error, UnreadableReplyError) or _UNREADABLE in text:
+    if _is_unreadable(error, text):
         why = redacted(_why_unreadable(text), *secrets, limit=300)
         return InvalidReplyError(f"model '{model}': the reply is no valid chat completion: {why}", model=model)
     message = f"model '{model}': {redacted(text, *secrets) or type(error).__name__}"
@@ -125,10 +126,16 @@ def _by_status(status: int | None) -> type[ModelError]:
             return PermanentModelError
 
 
+def _is_unreadable(error: Exception, text: str) -> bool:
+    if isinstance(error, UnreadableReplyError) or _UNREADABLE in text:
+        return True
+    return bool(_names(error) & _CONNECTIONS and _MISFIT.search(text))  # a chunk of a stream: no connection failed
+
+
 def _why_unreadable(text: str) -> str:
-    """The error of a traceback in a line, without the traceback and what follows it."""
+    """The error in a line, without a traceback and what follows it."""
     if _UNREADABLE not in text:
-        return text
+        return text.partition("\n")[0]
     lines = _ERROR_LINE.findall(text.partition("\nreceived_args=")[0])
     return str(lines[-1]) if lines else "it could not be converted"
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
+import anyio
+
 from .call import Call, Place, in_own_context
 from .commands import Settle
 from .errors import FlowgraphError
@@ -40,13 +42,14 @@ class Children:
     called and never awaited.
     """
 
-    __slots__ = ("_idle", "_lending", "_open", "_parent", "_schedule", "_slot", "names", "unstarted")
+    __slots__ = ("_coming", "_idle", "_lending", "_open", "_parent", "_schedule", "_slot", "names", "unstarted")
 
     def __init__(self, parent: Parent, slot: Slot | None = None, names: dict[str, int] | None = None) -> None:
         self.unstarted = 0
         self._parent = parent
         self._slot = slot
         self._lending = 0
+        self._coming: anyio.Event | None = None  # while a task waits to have the slot back
         self._open = True
         self.names: dict[str, int] = {} if names is None else names
         self._idle: dict[str, Child] = {}
@@ -89,13 +92,35 @@ class Children:
         if slot is None:
             return await body()
         self._lending += 1
-        slot.give_back()
+        self._lend(slot)
         try:
             return await body()
         finally:
             self._lending -= 1
-            if self._lending == 0 and self._open:
-                await slot.take()  # not when cancelled: clean-up must not wait for others
+            if self._open:
+                await self._take_back(slot)
+
+    def _lend(self, slot: Slot) -> None:
+        """Let others have it, unless somebody waits for it right now: that one does so when it has come."""
+        if self._lending and self._coming is None:
+            slot.give_back()
+
+    async def _take_back(self, slot: Slot) -> None:
+        """Wait for the slot; one of the attempt's tasks does so for all.
+
+        If it was lent again meanwhile, it goes on to others: the child of another task would wait for it in vain.
+        """
+        while not self._lending and not slot.held:
+            if self._coming is not None:
+                await self._coming.wait()
+                continue
+            self._coming = anyio.Event()
+            try:
+                await slot.take()
+            finally:
+                self._coming.set()
+                self._coming = None
+        self._lend(slot)
 
     async def _run(self, child: Child, inputs: dict[str, Any]) -> Outcome[Any]:
         self.check_open()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from typing import TypeAlias
 
 import anyio
@@ -53,17 +54,40 @@ class Slots:
 
 
 class Slot:
-    """What one attempt holds: a slot of its group and one of the run or, while they are lent, none."""
+    """What one attempt holds: a slot of its group and one of the run or, while they are lent, none.
 
-    __slots__ = ("_held", "_pools", "_priority")
+    limit: the attempt's time limit, if any; it stands still while the slot is waited for. waited: how long, in all.
+    """
+
+    __slots__ = ("_held", "_pools", "_priority", "limit", "waited")
 
     def __init__(self, pools: tuple[Slots, ...], priority: Priority) -> None:
         self._pools = pools  # always taken in this order, so that two holders never wait for each other
         self._priority = priority
         self._held = 0
+        self.limit: anyio.CancelScope | None = None
+        self.waited = 0.0
+
+    @property
+    def held(self) -> bool:
+        """Whether it is held, all of it."""
+        return self._held == len(self._pools)
 
     async def take(self) -> None:
         """Wait for what is not held already. A cancelled wait leaves it with none."""
+        if self.limit is None:
+            await self._take()
+            return
+        deadline, begun = self.limit.deadline, anyio.current_time()
+        self.limit.deadline = math.inf
+        try:
+            await self._take()
+        finally:
+            waited = anyio.current_time() - begun
+            self.limit.deadline = deadline + waited
+            self.waited += waited
+
+    async def _take(self) -> None:
         try:
             while self._held < len(self._pools):
                 await self._pools[self._held].take(self._priority)

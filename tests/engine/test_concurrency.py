@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 import flowgraph as fg
+from tests.engine.cutting import look_at_services
 
 pytestmark = pytest.mark.anyio
 
@@ -81,6 +82,41 @@ async def test_c53_a_parent_works_under_a_slot_again_when_its_child_has_ended() 
         graph.add(f"l{number}", watch.leaf)
     await fg.arun(graph, max_concurrency=2)
     assert watch.most <= 2
+
+
+@pytest.mark.parametrize(("limit", "groups"), [(1, {}), (2, {}), (3, {"few": 1}), (1, {"few": 1}), (1, {"few": 2})])
+async def test_c53_tasks_of_one_node_that_come_back_and_call_again_do_not_lock_each_other_out(
+    limit: int, groups: dict[str, int]
+) -> None:
+    """One task of the parent waits for the slot that its child has left; another calls a child that needs it."""
+    ready = 0
+
+    async def sleeper(seconds: float) -> None:
+        await anyio.sleep(seconds)
+
+    async def parent(ctx: fg.Context) -> str:
+        async def calls(times: int, every: float) -> None:
+            nonlocal ready
+            for _ in range(times):
+                await anyio.sleep(every)
+                await ctx.call(sleeper, {"seconds": 0.002})
+                ready += 1
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(4):
+                tasks.start_soon(calls, 5, 0.001 * number)
+        return "done"
+
+    graph, group = fg.Graph("g"), "few" if groups else None
+    graph.add("parent", parent, policy=fg.Policy(priority=10, group=group))
+    for number in range(10):
+        graph.add(f"other{number}", sleeper, values={"seconds": 0.004}, policy=fg.Policy(group=group))
+    with anyio.fail_after(30):
+        async with fg.start(graph, max_concurrency=limit, groups=groups) as live:
+            run = await live.result()
+            look_at_services(live)
+    assert run["parent"] == "done"
+    assert ready == 20
 
 
 @pytest.mark.parametrize("limit", [1, 2])

@@ -186,3 +186,40 @@ async def test_d_a_slow_node_never_delays_a_chain_that_does_not_depend_on_it() -
 async def test_a_limit_that_makes_no_sense_is_refused(bad: Any) -> None:
     with pytest.raises(ValueError, match="timeout"):
         fg.Graph("g").add("node", sleeper, timeout=bad)
+
+
+@pytest.mark.parametrize(("after", "status"), [(8, fg.Status.SUCCEEDED), (10, fg.Status.TIMED_OUT)])
+@pytest.mark.parametrize("policy", [{"timeout": 10}, {"total_timeout": 10}])
+async def test_waiting_to_have_a_lent_slot_back_counts_to_no_limit(
+    policy: dict[str, int], after: float, status: fg.Status
+) -> None:
+    async def parent(ctx: fg.Context) -> str:
+        await ctx.call(sleeper, {"seconds": 1})  # then another has the slot, for 20 seconds
+        await anyio.sleep(after)
+        return "done"
+
+    graph = fg.Graph("g")
+    graph.add("parent", parent, policy=fg.Policy(group="one", **policy))
+    graph.add("delay", sleeper, values={"seconds": 0.5})
+    graph.add("other", sleeper, values={"seconds": 20}, after="delay", policy=fg.Policy(group="one"))
+    run = await fg.arun(graph, groups={"one": 1}, raise_on_failure=False)
+    assert run.outcomes["parent"].status is status
+    assert run.nodes["parent"].duration == pytest.approx(21 + min(after, 9))
+
+
+async def test_what_a_retry_has_left_of_the_total_limit_is_without_the_waits_for_a_slot() -> None:
+    async def parent(ctx: fg.Context) -> str:
+        if ctx.attempt == 1:
+            await ctx.call(sleeper, {"seconds": 1})
+            raise OSError("once")
+        await anyio.sleep(8)
+        return "done"
+
+    graph = fg.Graph("g")
+    policy = fg.Policy(group="one", total_timeout=10, retry=fg.Retry(attempts=2, delay=0.5, jitter=0))
+    graph.add("parent", parent, policy=policy)
+    graph.add("delay", sleeper, values={"seconds": 0.5})
+    graph.add("other", sleeper, values={"seconds": 20}, after="delay", policy=fg.Policy(group="one"))
+    run = await fg.arun(graph, groups={"one": 1})
+    assert run["parent"] == "done"
+    assert run.outcomes["parent"].attempts == 2

@@ -25,6 +25,9 @@ class Condition:
         else:
             self.function = when
             self.parameters, _ = signature_of(when)
+            if odd := [p for p in self.parameters.values() if p.only_named]:
+                why = f"a condition cannot take '{odd[0].name}', which is {odd[0].only_named}"
+                raise TypeError(f"{why}: name each value that it reads")
             name = getattr(when, "__name__", type(when).__name__)
             self.text = f"{'condition' if name == '<lambda>' else name}({', '.join(self.parameters)})"
 

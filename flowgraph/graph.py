@@ -15,7 +15,7 @@ from .entry import Choice, Entry, Input, Targets, reads_of, targets_of
 from .errors import GraphError, Problem
 from .handle import AsyncNodeFn, Handle, Name, NodeFn, Ref, names_of, ref_of, refs_of
 from .map import MapNode, OnItemFailure
-from .node import NAME, FunctionNode, Node, Parameter, as_node
+from .node import NAME, FunctionNode, Node, Parameter, as_node, refuse_unnamed
 from .node import Kind as ParameterKind
 from .outcome import MISSING
 from .policy import Join, Policy, Retry, Seconds
@@ -115,9 +115,11 @@ class Graph:
         `()`: none). join: when it starts. title: free text for drawings. retry, timeout (seconds), policy: how it is
         tried. fallback: a value, or a node, for when it failed. version: change it when the node's meaning changes.
 
-        Raises GraphError when the name is taken, except by the same function, which is then replaced.
+        Raises GraphError when the name is taken, except by the same function, which is then replaced; TypeError for
+        what cannot run, and for `*args`, `**kwargs` and positional-only parameters that bind= and values= do not name.
         """
         node = as_node(node)
+        refuse_unnamed(node, f"node '{name}'", {*(bind or ()), *(values or ())})
         origin = _origin(node)
         self._claim(name, origin)
         own = Policy(retry=retry, timeout=timeout).over(policy or Policy())

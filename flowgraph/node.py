@@ -11,11 +11,12 @@ import inspect
 import re
 import typing
 import warnings
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Any, Final, Protocol, get_args, get_origin, runtime_checkable
 
+from .calling import by_name
 from .context import Context
 from .errors import InputError
 from .outcome import MISSING, MaybeMarker, Outcome
@@ -36,12 +37,17 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a node: its name, the type of its value (Any when unknown) and its kind."""
+    """A parameter of a node: its name, the type of its value (Any when unknown) and its kind.
+
+    only_named: why it binds only when `bind=` or `values=` names it: it is "positional-only", "*args" (which takes a
+    list) or "**kwargs" (a dict); "" for all others.
+    """
 
     name: str
     type: Any = Any
     kind: Kind = Kind.REQUIRED
     default: Any = MISSING
+    only_named: str = ""
 
 
 @runtime_checkable
@@ -88,6 +94,8 @@ class FunctionNode:
         self.is_async = _is_async(plain)
         self.inline = inline
         self.parameters, self.output_type = signature_of(function)
+        odd = any(parameter.only_named for parameter in self.parameters.values())
+        self._by_name = by_name(function) if odd else function
         self._context = tuple(p.name for p in self.parameters.values() if p.kind is Kind.CONTEXT)
         self._blocking = tuple(name for name in self._context if self.parameters[name].type is SyncContext)
         if self._blocking and (self.is_async or inline):
@@ -98,13 +106,13 @@ class FunctionNode:
         for name in self._context:
             inputs[name] = ctx
         if self.is_async:
-            return await self.function(**inputs)
+            return await self._by_name(**inputs)
         if self.inline:
-            value = self.function(**inputs)
+            value = self._by_name(**inputs)
         elif self._blocking:
-            value = await run_blocking(ctx, self.function, inputs, self._blocking)
+            value = await run_blocking(ctx, self._by_name, inputs, self._blocking)
         else:
-            value = await ctx.in_thread(self.function, **inputs)
+            value = await ctx.in_thread(self._by_name, **inputs)
         return await value if isinstance(value, Awaitable) else value
 
     def __repr__(self) -> str:
@@ -128,7 +136,7 @@ def _refuse_generators(function: Callable[..., Any], name: str) -> None:
 
 
 def signature_of(function: Callable[..., Any]) -> tuple[dict[str, Parameter], Any]:
-    """The parameters and output type of a callable. Raises TypeError for *args, **kwargs, positional-only ones."""
+    """The parameters and output type of a callable. Raises TypeError when it tells nothing of them."""
     name = _name_of(function)
     try:
         signature = inspect.signature(function)
@@ -137,12 +145,32 @@ def signature_of(function: Callable[..., Any]) -> tuple[dict[str, Parameter], An
     hints = _hints(function)
     parameters: dict[str, Parameter] = {}
     for parameter in signature.parameters.values():
-        if parameter.kind is parameter.POSITIONAL_ONLY:
-            raise TypeError(f"parameter '{parameter.name}' of '{name}' is positional-only: nodes are called by name")
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise TypeError(f"'{name}' takes *{parameter.name}: a node's parameters must be named one by one")
-        parameters[parameter.name] = _parameter(parameter, hints.get(parameter.name, Any))
+        hint = hints.get(parameter.name, Any)
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            several: Any = list if hint is Any else list[hint]  # type: ignore[valid-type]
+            parameters[parameter.name] = Parameter(parameter.name, several, only_named="*args")
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            parameters[parameter.name] = Parameter(parameter.name, _named_values(hint), only_named="**kwargs")
+        else:
+            found = _parameter(parameter, hint)
+            alone = parameter.kind is parameter.POSITIONAL_ONLY and found.kind is not Kind.CONTEXT
+            parameters[parameter.name] = replace(found, only_named="positional-only") if alone else found
     return parameters, _awaited(hints.get("return", Any))
+
+
+def _named_values(hint: Any) -> Any:
+    """The type of the dict that `**kwargs: hint` takes."""
+    if get_origin(hint) is typing.Unpack:
+        return get_args(hint)[0]
+    return dict if hint is Any else dict[str, hint]
+
+
+def refuse_unnamed(node: Node, where: str, named: Collection[str] = ()) -> None:
+    """Raise TypeError when a parameter of the node binds only when it is named, and is not among `named`."""
+    for parameter in node.parameters.values():
+        if parameter.only_named and parameter.name not in named:
+            what = f"parameter '{parameter.name}' of '{node.name}' is {parameter.only_named}"
+            raise TypeError(f"{where}: {what}, and binds to nothing by itself: name it in bind= or values=")
 
 
 def _awaited(hint: Any) -> Any:

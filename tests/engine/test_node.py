@@ -6,7 +6,7 @@ import functools
 import threading
 from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
 
 import anyio
 import pytest
@@ -140,6 +140,99 @@ async def test_c52_a_sync_function_that_returns_an_awaitable_is_awaited() -> Non
 async def test_what_cannot_be_called_by_name_is_refused_when_it_is_added(bad: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         fg.Graph("g").add("it", bad)
+
+
+class Options(TypedDict):
+    b: int
+
+
+def odd(a: int, b: int = 2, /, c: int = 3, *args: int, d: int, e: int = 5, **kwargs: int) -> list[Any]:
+    return [a, b, c, args, d, e, kwargs]
+
+
+async def async_odd(a: int, b: int = 2, /, c: int = 3, *args: int, d: int, e: int = 5, **kwargs: int) -> list[Any]:
+    return odd(a, b, c, *args, d=d, e=e, **kwargs)
+
+
+@pytest.mark.parametrize("function", [odd, async_odd])
+@pytest.mark.parametrize("inline", [False, True])
+async def test_parameters_of_every_kind_can_be_bound_when_they_are_named(function: Any, inline: bool) -> None:
+    graph = fg.Graph("g")
+    graph.input("d", int)
+    graph.input("many", list[int])
+    graph.add("one", lambda: 1)
+    bound = {"a": "one", "b": "d", "args": ["one", "d"]}
+    graph.node(function, name="both", inline=inline, bind=bound, values={"kwargs": {"a": 7, "x": 8}})
+    graph.node(function, name="list", inline=inline, bind={"a": "d", "args": "many"}, values={"kwargs": {}, "b": 0})
+    run = await fg.arun(graph, {"d": 4, "many": [5, 6]})
+    assert run["both"] == [1, 4, 3, (1, 4), 4, 5, {"a": 7, "x": 8}]
+    assert run["list"] == [4, 0, 3, (5, 6), 4, 5, {}]
+
+
+@pytest.mark.parametrize(("left_out", "why"), [("a", "positional-only"), ("b", "positional-only"), ("args", r"\*args")])
+async def test_parameters_that_bind_to_nothing_by_themselves_must_be_named(left_out: str, why: str) -> None:
+    graph = fg.Graph("g")
+    graph.input("a", int)
+    values = {name: value for name, value in {"a": 1, "b": 2, "args": [], "kwargs": {}}.items() if name != left_out}
+    with pytest.raises(TypeError, match=f"node 'it': parameter '{left_out}' of 'odd' is {why}.*name it in bind="):
+        graph.add("it", odd, values=values)
+    assert graph.entries == {}
+    with pytest.raises(TypeError, match=left_out):
+        graph.map("it", odd, each={"d": "a"}, values=values)
+    with pytest.raises(TypeError, match=left_out):
+        graph.node(odd, values=values)
+
+
+async def test_odd_parameters_of_builtins_contexts_partials_methods_and_items() -> None:
+    def with_context(ctx: fg.Context, text: str, /, *more: str) -> str:
+        return f"{ctx.path}: {text} {more}"
+
+    def blocking(ctx: fg.SyncContext, text: str, /, **more: Unpack[Options]) -> list[Any]:
+        return [ctx.call(len, {"obj": text}), more]
+
+    class Adder:
+        def add(self, *numbers: int) -> int:
+            return sum(numbers)
+
+    graph = fg.Graph("g")
+    graph.input("texts", list[str])
+    graph.add("count", len, bind={"obj": "texts"})
+    graph.add("context", with_context, bind={"text": "first", "more": ["first", "first"]})
+    graph.add("first", lambda texts: texts[0])
+    graph.add("blocking", blocking, bind={"text": "first"}, values={"more": {"b": 2}})
+    graph.add("partial", functools.partial(odd, 1, d=2), values={"b": 3, "args": [], "kwargs": {}})
+    graph.add("method", Adder().add, bind={"numbers": ["count", "count"]})
+    graph.map("items", str.upper, each={"self": "texts"})
+    run = await fg.arun(graph, {"texts": ["a", "bc"]})
+    assert (run["count"], run["method"], run["items"]) == (2, 4, ["A", "BC"])
+    assert run["context"] == "context: a ('a', 'a')"
+    assert run["blocking"] == [1, {"b": 2}]
+    assert run["partial"] == [1, 3, 3, (), 2, 5, {}]
+
+
+async def test_values_for_odd_parameters_are_checked_and_calls_name_them_too() -> None:
+    async def calls(ctx: fg.Context) -> list[Any]:
+        with pytest.raises(fg.InputError, match="needs a value for 'a'"):
+            ctx.call(odd, {"d": 1})
+        return await ctx.call(odd, {"a": 1, "args": [2], "kwargs": {"z": 3}, "d": 4})
+
+    graph = fg.Graph("g")
+    graph.add("calls", calls)
+    assert (await fg.arun(graph))["calls"] == [1, 2, 3, (2,), 4, 5, {"z": 3}]
+    graph.add("wrong", odd, values={"a": "x", "b": 2, "args": ["y"], "kwargs": {"z": "z"}, "d": 1})
+    wrong = [problem.message for problem in fg.check(graph)]
+    assert [name for name in ("'a'", "'args'", "'kwargs'") if any(name in text for text in wrong)] == [
+        "'a'",
+        "'args'",
+        "'kwargs'",
+    ]
+
+
+async def test_a_condition_takes_values_by_name_only() -> None:
+    graph = fg.Graph("g")
+    for when, name in ((lambda *a: True, "a"), (lambda b, /: True, "b"), (lambda **c: True, "c")):
+        with pytest.raises(TypeError, match=f"a condition cannot take '{name}'"):
+            graph.add("it", lambda: 1, when=when)
 
 
 async def test_generator_functions_are_refused() -> None:

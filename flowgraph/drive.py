@@ -12,7 +12,6 @@ from .attempt import cancelled_from_outside
 from .bind import Values
 from .checks import checked
 from .commands import Answered, Ask, Decide, Ended, Event, FallBack, Question, Settle, Start, Stopped, Work
-from .entry import Entry
 from .errors import Break, ChoiceError, ConditionError, NoOutput, Skip, SubgraphFailed, brief
 from .fits import shown
 from .grace import Due
@@ -44,14 +43,21 @@ class Drive:
         self.runtime = runtime
         self.plan = plan
         self.schedule = Schedule(plan.nodes, plan.choices)
-        self.hosts = [self._host(index, entry, parent, in_loop) for index, entry in enumerate(plan.entries)]
-        self.values = Values(inputs, len(plan.entries), lambda index: self.hosts[index].run.outcome)
+        above, nodes = f"{parent.path}/" if parent.path else "", runtime.record.nodes
+        self.runs = [nodes[above + name] for name in plan.names]
+        self.values = Values(inputs, len(plan.entries), lambda index: self.runs[index].outcome)
+        self._in_loop = in_loop
+        self._hosts: dict[int, Host] = {}  # of what is at work: made when it begins, let go of when it is final
         self._choice_errors: dict[int, ChoiceError] = {}
         self._stopping: Due | None = None
 
-    def _host(self, index: int, entry: Entry, parent: NodeRun, in_loop: bool) -> Host:
-        run = self.runtime.record.nodes[f"{parent.path}/{entry.name}" if parent.path else entry.name]
-        host = Host(self.runtime, run, entry.node, self.plan.policies[index], run_graph, in_loop)
+    def _host(self, index: int) -> Host:
+        """The host of a node that is at work, or is about to be."""
+        if (known := self._hosts.get(index)) is not None:
+            return known
+        entry, plan = self.plan.entries[index], self.plan
+        host = Host(self.runtime, self.runs[index], entry.node, plan.policies[index], run_graph, self._in_loop)
+        self._hosts[index] = host
         host.weight = self.plan.weights[index]
         host.fallback = entry.fallback
         host.input_checks = self.plan.input_checks[index]
@@ -98,7 +104,7 @@ class Drive:
 
     def _refuse_failed(self, ref: Ref) -> None:
         """An output that failed is no skipped one, even where some node of the graph tolerates it."""
-        run = self.hosts[self.plan.names.index(ref.name)].run
+        run = self.runs[self.plan.names.index(ref.name)]
         if run.status.bad:
             raise NoOutput(f"its output '{ref.name}' is {run.status}: {run.reason}") from run.error
 
@@ -106,23 +112,21 @@ class Drive:
         """path → exception of what nothing handled."""
         found: dict[str, BaseException] = {}
         for index in verdict.unhandled:
-            host = self.hosts[index]
-            error = self._choice_errors.get(index) or host.error
+            run = self.runs[index]
+            error = self._choice_errors.get(index) or run.error
             if error is not None:
-                found[host.path] = error
+                found[run.path] = error
         return found
 
     # -- the two functions that a backend is given
 
     async def perform(self, work: Work) -> Event:
         """Do what the schedule asks for."""
-        host = self.hosts[work.node]
+        if type(work) is Ask and work.question is Question.CHOICE:
+            return self._case(work, self.plan.choices[work.subject])
+        host = self._host(work.node)
         if type(work) is Ask:
-            if work.question is Question.WHEN:
-                return await self._condition(work)
-            if work.question is Question.CHOICE:
-                return self._case(work, self.plan.choices[work.subject])
-            return host.judge(work)
+            return host.judge(work) if work.question is Question.RETRY else await self._condition(work, host)
         if type(work) is not Start and type(work) is not FallBack:
             return await host.perform(work, {})
         try:
@@ -142,7 +146,7 @@ class Drive:
         """Feed the schedule; record the facts that it gives and pass on the work."""
         works = self._works(self.schedule.feed(event))
         if self.runtime.stop_on_failure and (lost := self.schedule.lost()) is not None:
-            path = self.hosts[lost].path
+            path = self.runs[lost].path
             self._stopping = self._stopping or self.runtime.grace.expect(path.rpartition("/")[0])
             raise _Halt(path)
         return works
@@ -159,18 +163,19 @@ class Drive:
         return works
 
     def _settle(self, settle: Settle) -> None:
-        host = self.hosts[settle.node]
+        host = self._host(settle.node)
+        del self._hosts[settle.node]
         host.settle(settle)
         self.values.outputs[settle.node] = host.value
 
     def _decide(self, decide: Decide) -> None:
         runtime, taken = self.runtime, tuple(self.plan.names[target] for target in decide.taken)
-        path = self.hosts[decide.node].path
+        path = self.runs[decide.node].path
         runtime.tell(ev.Decided(runtime.now(), path, runtime.seq, decide.what, decide.detail, taken))
 
     # -- evaluating what users wrote
 
-    async def _condition(self, ask: Ask) -> Answered:
+    async def _condition(self, ask: Ask, host: Host) -> Answered:
         entry, binding = self.plan.entries[ask.node], self.plan.conditions[ask.node]
         assert entry.when, "only a node with a condition is asked for it"
         assert binding is not None
@@ -181,7 +186,7 @@ class Drive:
         except (Exception, anyio.get_cancelled_exc_class()) as error:
             if not isinstance(error, Exception) and cancelled_from_outside():
                 raise
-            self.hosts[ask.node].error = failure = ConditionError(f"the condition {entry.when.text!r}: {brief(error)}")
+            host.error = failure = ConditionError(f"the condition {entry.when.text!r}: {brief(error)}")
             failure.__cause__ = error
             return Answered(ask, None, error=Reason("condition_error", detail=f"{entry.when.text}: {brief(error)}"))
         given = ", ".join(f"{name}={shown(value, 40)}" for name, value in values.items())
@@ -202,7 +207,7 @@ class Drive:
         return self._no_case(ask, f"it gave {shown(label)}, and there are cases only for {known}")
 
     def _no_case(self, ask: Ask, detail: str) -> Answered:
-        path, runtime = self.hosts[ask.node].path, self.runtime
+        path, runtime = self.runs[ask.node].path, self.runtime
         self._choice_errors[ask.node] = ChoiceError(f"the choice of '{path}' failed: {detail}")
         runtime.tell(ev.Decided(runtime.now(), path, runtime.seq, "choice_error", detail))
         return Answered(ask, None, detail, error=Reason("choice_error", self.plan.names[ask.node], detail))

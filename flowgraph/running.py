@@ -115,7 +115,7 @@ class _Execution:
             raise
         else:
             self.errors = self.drive.errors(verdict)
-            unhandled = tuple(self.drive.hosts[index].path for index in verdict.unhandled)
+            unhandled = tuple(self.drive.runs[index].path for index in verdict.unhandled)
             runtime.tell(ev.RunFinished(runtime.now(), "", runtime.seq, verdict.status, unhandled))
         finally:
             runtime.close()

@@ -114,6 +114,8 @@ async def _in_time(job: Job) -> Any:
     with anyio.move_on_after(job.limit) as scope:
         if job.slot is not None:
             job.slot.limit = scope
+        if due is not None:
+            due.limit = scope
         try:
             value = await _validated(job)
         except Exception as error:

@@ -15,11 +15,15 @@ import anyio
 
 @dataclass(slots=True, order=True)
 class Due:
-    """Something that is to have ended `at` (seconds by the clock of the event loop); `over` once it has."""
+    """Something that is to have ended `at` (seconds by the clock of the event loop); `over` once it has.
+
+    limit: what will tell it to end, if that may happen later than was thought.
+    """
 
     at: float
     path: str = field(compare=False)
     over: bool = field(default=False, compare=False)
+    limit: anyio.CancelScope | None = field(default=None, compare=False)
 
 
 class Grace:
@@ -68,8 +72,15 @@ class Grace:
     def _look(self) -> None:
         while self._due and (self._due[0].over or self._due[0].at <= anyio.current_time()):
             due = heapq.heappop(self._due)
-            if not due.over and not self._over:
-                self._report(due.path)
+            if due.over or self._over:
+                continue
+            if due.limit is not None:  # it stands still while a slot is waited for
+                told, now = due.limit.deadline, anyio.current_time()
+                due.at = self.seconds + (told if math.isfinite(told) else now)
+                if due.at > now:
+                    heapq.heappush(self._due, due)
+                    continue
+            self._report(due.path)
 
     def _ring(self) -> None:
         if self._bell is not None:

@@ -191,7 +191,7 @@ async def test_a_limit_that_makes_no_sense_is_refused(bad: Any) -> None:
 @pytest.mark.parametrize(("after", "status"), [(8, fg.Status.SUCCEEDED), (10, fg.Status.TIMED_OUT)])
 @pytest.mark.parametrize("policy", [{"timeout": 10}, {"total_timeout": 10}])
 async def test_waiting_to_have_a_lent_slot_back_counts_to_no_limit(
-    policy: dict[str, int], after: float, status: fg.Status
+    policy: dict[str, int], after: float, status: fg.Status, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def parent(ctx: fg.Context) -> str:
         await ctx.call(sleeper, {"seconds": 1})  # then another has the slot, for 20 seconds
@@ -205,6 +205,7 @@ async def test_waiting_to_have_a_lent_slot_back_counts_to_no_limit(
     run = await fg.arun(graph, groups={"one": 1}, raise_on_failure=False)
     assert run.outcomes["parent"].status is status
     assert run.nodes["parent"].duration == pytest.approx(21 + min(after, 9))
+    assert caplog.records == []  # nor does its grace period begin before it is told to end
 
 
 async def test_what_a_retry_has_left_of_the_total_limit_is_without_the_waits_for_a_slot() -> None:

@@ -18,10 +18,10 @@ from .errors import Break, InputError, InternalError, brief
 from .fits import Check, check_for
 from .gather import gather
 from .node import Node, as_node
-from .outcome import MISSING, Outcome, Reason, Status, Usage
+from .outcome import MISSING, NO_USAGE, Outcome, Reason, Status, Usage
 from .policy import Policy
 from .record import NodeRun
-from .runtime import NO_USAGE, Runtime
+from .runtime import Runtime
 from .schedule import Schedule
 from .threads import Portal
 from .wiring import call_checks

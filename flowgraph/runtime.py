@@ -15,7 +15,6 @@ import anyio
 from . import events as ev
 from .backends.base import Backend
 from .grace import Grace
-from .outcome import Usage
 from .policy import Limits, Policy, Seconds, seconds
 from .record import NodeRun, Run
 from .slots import Priority, Slot, Slots
@@ -162,8 +161,6 @@ class Runtime:
         for reader in self.readers:
             reader.close()
 
-
-NO_USAGE = Usage()
 
 _ADVICE = "it catches cancellation and carries on, or cleans up for long"
 

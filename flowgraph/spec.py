@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 from .entry import Entry
 from .graph import Graph
-from .handle import Ref
 from .outcome import MISSING
 from .plan import Plan, plan_of
 from .policy import Join
@@ -139,16 +138,12 @@ def _edges(plan: Plan, index: int, entry: Entry) -> list[EdgeSpec]:
     condition = plan.conditions[index]
     for source in plan.bindings[index].sources:
         optional = source.parameter.kind != "required"
-        found += [EdgeSpec(_name(ref), entry.name, "data", "", optional) for _, ref in source.refs]
+        found += [EdgeSpec(ref.name, entry.name, "data", "", optional) for _, ref in source.refs]
     read = {edge.source for edge in found}
     for source in condition.sources if condition else ():
-        found += [EdgeSpec(_name(ref), entry.name, "order") for _, ref in source.refs if _name(ref) not in read]
+        found += [EdgeSpec(ref.name, entry.name, "order") for _, ref in source.refs if ref.name not in read]
     found += [EdgeSpec(name, entry.name, "order") for name in entry.after if name not in read]
     return found
-
-
-def _name(ref: Ref) -> str:
-    return ref.name
 
 
 def _input_notes(default: Any) -> tuple[str, ...]:

@@ -170,7 +170,7 @@ class Scripted:
         Raises:
             ScriptError: no key fits the path, or its script has ended.
         """
-        for key in sorted(self.models, key=lambda key: (key.count("/"), "*" not in key, len(key)), reverse=True):
+        for key in sorted(self.models, key=_weight, reverse=True):
             if _covers(key, request.path):
                 return await self.models[key].complete(request, on_delta)
         known = ", ".join(map(repr, self.models)) or "none"

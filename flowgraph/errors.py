@@ -11,10 +11,20 @@ FlowgraphError
 ├── NodeTimeout              an attempt ran past its time limit (also a TimeoutError)
 ├── NodeCancelled            a node run was cancelled
 ├── SubgraphFailed           a graph that runs as a node ended with unhandled failures
-├── LimitExceeded            a run went past one of its limits
+├── LimitExceeded            a run, or a part of it, went past one of its limits (also Permanent)
 ├── NoOutput                 an output was asked for that does not exist, with the reason why
 ├── RunFailed                a run ended with unhandled failures; holds the run and all its partial results
 ├── RunCancelled             a run was cancelled; holds the run
+├── RunPaused                an output of a run that waits for people was asked for; holds the run, lists its gates
+├── AnswerRefused            an answer does not fit its gate, or there is no such open gate; nothing was changed
+├── NotStorable              a value cannot be stored, since loading could not give it back (also Permanent)
+├── GraphChanged             a run was begun with another graph; lists the differences
+├── Diverged                 code above recorded children called others than before, under strict_replay
+├── RecordedError            stands for an error of an earlier process whose class is not to be had
+├── StoreError               a store cannot be read or written: damaged, foreign, too new, full
+│   ├── RunNotFound          there is no such run in the store
+│   ├── RunExists            there is one already
+│   └── RunBusy              another process, or another part of this one, is writing the run
 ├── DrawError                a drawing could not be made
 └── InternalError            flowgraph broke one of its own promises: please report it
 
@@ -85,8 +95,8 @@ class NodeTimeout(FlowgraphError, TimeoutError):
     """An attempt ran past its time limit."""
 
 
-class LimitExceeded(FlowgraphError):
-    """A run went past one of its limits. What was produced before is kept."""
+class LimitExceeded(Permanent):
+    """A run, or a part of it, went past one of its limits. What was produced before is kept."""
 
 
 class NodeCancelled(FlowgraphError):
@@ -129,6 +139,67 @@ class RunCancelled(FlowgraphError):
     def __init__(self, run: Any) -> None:
         self.run = run
         super().__init__(f"run of graph '{run.graph}' was cancelled")
+
+
+class RunPaused(FlowgraphError):
+    """A run waits for people. `run` holds everything that was produced, `run.gates` what is asked."""
+
+    def __init__(self, run: Any) -> None:
+        self.run = run
+        gates = "".join(f"\n  - {gate.path}: {gate.question}" for gate in run.gates)
+        super().__init__(f"run {run.id} of graph '{run.graph}' is paused and waits for an answer to:{gates}")
+
+
+class AnswerRefused(FlowgraphError):
+    """An answer does not fit what its gate asks for, or there is no such open gate. Nothing was changed."""
+
+
+class NotStorable(Permanent):
+    """A value cannot be stored: its type is not declared and it is no plain JSON, or loading would not give it back."""
+
+
+class GraphChanged(FlowgraphError):
+    """A run was begun with another graph. `differences` lists what is not the same."""
+
+    def __init__(self, run_id: str, graph: str, differences: Iterable[str]) -> None:
+        self.differences = tuple(differences)
+        lines = "".join(f"\n  - {difference}" for difference in self.differences)
+        super().__init__(
+            f"run {run_id} was begun with another graph '{graph}' (force=True goes on all the same):{lines}"
+        )
+
+
+class Diverged(FlowgraphError):
+    """On resume, node code called other children than before, and `strict_replay` was asked for."""
+
+
+class RecordedError(FlowgraphError):
+    """Stands for an error that an earlier process recorded, and whose class is not to be had here. `kind`: its name."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        self.kind = kind
+        super().__init__(f"{kind}: {text}" if text else kind)
+
+
+class StoreError(FlowgraphError):
+    """A store cannot be read or written. What was in it before is untouched."""
+
+
+class RunNotFound(StoreError):
+    """There is no such run in the store."""
+
+
+class RunExists(StoreError):
+    """There is a run of that id in the store already."""
+
+
+class RunBusy(StoreError):
+    """Somebody is writing the run. `owner` says who."""
+
+    def __init__(self, run_id: str, owner: str) -> None:
+        self.run_id = run_id
+        self.owner = owner
+        super().__init__(f"run {run_id} is at work already, in {owner}: one at a time")
 
 
 class DrawError(FlowgraphError):

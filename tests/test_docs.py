@@ -55,6 +55,6 @@ def test_the_floors_of_the_architecture_are_those_that_are_checked() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    modules = [name.strip() for layer in contracts[0]["layers"] for name in layer.split("|")]
+    modules = [name.strip(" ()") for layer in contracts[0]["layers"] for name in layer.split("|")]
     table = page[page.index("| floor |") :]
     assert re.findall(r"`(\w+)`(?: \()?", table.split("\n\n")[0].replace("`fg.run`, `arun`, `start`", "")) == modules

@@ -50,7 +50,8 @@ from .sync_context import SyncContext
 
 if TYPE_CHECKING:
     from .checks import check
-    from .record import NodeRun, Run
+    from .node_run import NodeRun
+    from .record import Run
     from .render import draw
     from .running import LiveRun, arun, run, start
     from .stand_in import replace
@@ -105,7 +106,7 @@ __all__ = [
 
 _LATER = {
     "LiveRun": "running",
-    "NodeRun": "record",
+    "NodeRun": "node_run",
     "Run": "record",
     "arun": "running",
     "check": "checks",

@@ -17,9 +17,9 @@ from .fits import shown
 from .grace import Due
 from .handle import Ref
 from .host import Host
+from .node_run import NodeRun
 from .outcome import MISSING, Reason, Status
 from .plan import Plan
-from .record import NodeRun
 from .runtime import Runtime
 from .schedule import Schedule, Verdict
 from .unit import PlanChoice

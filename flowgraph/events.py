@@ -5,16 +5,20 @@ logs, heartbeats, custom ones) are not kept: a slow reader loses the oldest and 
 
 Event
 ├── Lasting                  seq, at, path
-│   ├── RunStarted, RunFinished
+│   ├── RunStarted, RunResumed, RunPaused, RunFinished
 │   ├── GraphStarted         a node run that is a graph begins: the node runs below it
-│   ├── NodeStarted          an attempt begins
+│   ├── NodeStarted          an attempt begins, or goes on after a resume
 │   ├── NodeRetrying         an attempt failed, the next one follows after a wait
+│   ├── NodeWaiting          a node run sleeps until a time
 │   ├── Spawned              a node called another: a child node run
-│   ├── Decided              a choice took a label or had no case, or a condition was true
-│   └── NodeFinished         the one final status of a node run
+│   ├── Decided              a choice took a label or had no case, a condition was true, a call diverged …
+│   ├── GateOpened           a node run waits for a person
+│   ├── GateAnswered         somebody answered
+│   └── NodeFinished         the final status of a node run, until a resume runs it again
 └── Passing                  at, path
     ├── Emitted              from ctx.emit (kind, data); models emit "text", "reasoning", "tool_call", …
     ├── Logged               from ctx.log
+    ├── LimitNear            a limit is used up by four fifths
     └── Gap                  events that this reader lost
 """
 
@@ -46,12 +50,32 @@ class Lasting(Event):
 
 @dataclass(frozen=True, slots=True)
 class RunStarted(Lasting):
-    """A run begins: its id, the graph's name and its inputs, and of each of its nodes the name, kind and title."""
+    """A run begins: its id, the graph's name and its inputs, and of each of its nodes the name, kind and title.
+
+    spec: the graph as plain data (see `spec.document`), where it is to be stored. forked_from: the run it continues.
+    """
 
     run_id: str
     graph: str
     inputs: dict[str, Any]
     nodes: Outline = ()
+    spec: dict[str, Any] | None = None
+    forked_from: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResumed(Lasting):
+    """A run goes on in another process, or once more in this one. nodes, spec: when it goes on with a changed graph."""
+
+    nodes: Outline = ()
+    spec: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunPaused(Lasting):
+    """Nothing is left but to wait for people; nothing of the run is at work any more. due: when a gate's time is up."""
+
+    due: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +88,10 @@ class GraphStarted(Lasting):
 
 @dataclass(frozen=True, slots=True)
 class NodeStarted(Lasting):
-    """An attempt (1-based) of a node run begins."""
+    """An attempt (1-based) of a node run begins. continued: it had begun before, and its recorded children count."""
 
     attempt: int
+    continued: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,23 +102,36 @@ class NodeRetrying(Lasting):
     delay: float
     reason: Reason
     error: BaseException | None = field(default=None, compare=False)
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeWaiting(Lasting):
+    """A node run sleeps until `due` (seconds since the epoch)."""
+
+    due: float
 
 
 @dataclass(frozen=True, slots=True)
 class Spawned(Lasting):
-    """A node run (`parent`) called another node: the child run `path`, of `kind`, drawn with `title`."""
+    """A node run (`parent`) called another node: the child run `path`, of `kind`, drawn with `title`.
+
+    inputs: a hash of what it was called with, where it is to be stored.
+    """
 
     parent: str
     kind: str
     title: str
+    inputs: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Decided(Lasting):
     """A decision about `path`.
 
-    what: "choice" (detail: the label, taken: the targets), "choice_error" (detail: why none of its cases was taken)
-    or "when" (detail: the condition with its values).
+    what: "choice" (detail: the label, taken: the targets), "choice_error" (detail: why none of its cases was taken),
+    "when" (detail: the condition with its values), "fallback" (the attempts have failed, and the fallback takes over),
+    "cached" (its output is taken from an earlier call) or "diverged" (a resumed run called something else here).
     """
 
     what: str
@@ -102,8 +140,33 @@ class Decided(Lasting):
 
 
 @dataclass(frozen=True, slots=True)
+class GateOpened(Lasting):
+    """The node run `path` waits for a person.
+
+    schema: JSON schema of the answer. due: when its time is up (seconds since the epoch); None: never. has_default:
+    whether it then takes a default, or fails.
+    """
+
+    question: str
+    schema: dict[str, Any]
+    due: float | None = None
+    has_default: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GateAnswered(Lasting):
+    """Somebody answered the gate `path`. value: as plain JSON, or as it was given in this process."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
 class NodeFinished(Lasting):
-    """A node run is final. `value` is its output when it succeeded; `usage` what it used itself, without children."""
+    """A node run is final. `value` is its output when it succeeded; `usage` what it used itself, without children.
+
+    causes: paths of the children whose failures made it fail: a resume calls them again. withheld: the output holds a
+    secret and is not stored; a resume runs the node again.
+    """
 
     status: Status
     value: Any = None
@@ -111,6 +174,8 @@ class NodeFinished(Lasting):
     error: BaseException | None = field(default=None, compare=False)
     usage: Usage | None = None
     detail: dict[str, Any] | None = None
+    causes: tuple[str, ...] = ()
+    withheld: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +206,15 @@ class Logged(Passing):
 
     message: str
     fields: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LimitNear(Passing):
+    """The limit `limit` of the node run `path` ("" is the run) is used up by four fifths or more: `used` of `most`."""
+
+    limit: str
+    used: float
+    most: float
 
 
 @dataclass(frozen=True, slots=True)

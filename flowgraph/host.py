@@ -18,9 +18,9 @@ from .errors import Break, InputError, InternalError, brief
 from .fits import Check, check_for
 from .gather import gather
 from .node import Node, as_node
+from .node_run import NodeRun
 from .outcome import MISSING, NO_USAGE, Outcome, Reason, Status, Usage
 from .policy import Policy
-from .record import NodeRun
 from .runtime import Runtime
 from .schedule import Schedule
 from .threads import Portal

@@ -13,12 +13,13 @@ T = TypeVar("T")
 
 
 class Status(StrEnum):
-    """Where a node run, or a run, stands. A run is `running` and then one of succeeded, failed, cancelled."""
+    """Where a node run, or a run, stands. A run is `running` and then one of succeeded, failed, cancelled, paused."""
 
     PENDING = "pending"
     RUNNING = "running"
     RETRYING = "retrying"
     WAITING = "waiting"
+    PAUSED = "paused"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     TIMED_OUT = "timed_out"
@@ -52,6 +53,7 @@ BAD: Final = frozenset({Status.FAILED, Status.TIMED_OUT, Status.UPSTREAM_FAILED,
 ReasonKind: TypeAlias = Literal[
     "error",  # the node raised
     "timeout",  # an attempt ran past its limit
+    "limit",  # a limit of the run, or of a part of it, was used up
     "skip",  # the node raised Skip
     "condition",  # its `when` was false
     "condition_error",  # its `when` raised
@@ -85,6 +87,7 @@ class Reason:
 _WORDS: Final[dict[str, str]] = {
     "error": "it raised {detail}",
     "timeout": "it ran past its time limit: {detail}",
+    "limit": "a limit was used up: {detail}",
     "skip": "it skipped itself: {detail}",
     "condition": "its condition was false: {detail}",
     "condition_error": "its condition raised: {detail}",

@@ -6,14 +6,15 @@ ended, `run.output` the graph's. `run.nodes` holds every node run by its path, c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, TypeVar, overload
 
 from . import events as ev
-from .errors import ChoiceError, NoOutput
+from .errors import ChoiceError, NoOutput, RunPaused
 from .handle import Handle, Ref
-from .outcome import FINAL, MISSING, NO_USAGE, Outcome, Reason, Status, Usage
+from .node_run import NodeRun, OpenGate
+from .outcome import FINAL, MISSING, Outcome, Status, Usage
 from .plan import Plan
 from .prompts import part
 from .spec import GraphSpec, spec_of_plan
@@ -21,63 +22,12 @@ from .spec import GraphSpec, spec_of_plan
 T = TypeVar("T")
 
 
-@dataclass(slots=True, eq=False)
-class NodeRun:
-    """One node in one run, addressed by its path; `children` are the node runs that it spawned, in order.
-
-    Times are seconds since the epoch by the run's clock. usage: its own and that of everything below it, all
-    attempts included. chosen: the label that its choice took. detail: what the node kept (`ctx.keep`), such as an
-    agent's messages. Children belong to an attempt: `earlier` holds those of the attempts before the last.
-    """
-
-    path: str
-    name: str
-    kind: str = ""
-    title: str = ""
-    parent: NodeRun | None = field(default=None, repr=False)
-    status: Status = Status.PENDING
-    reason: Reason | None = None
-    error: BaseException | None = None
-    value: Any = MISSING
-    started: float | None = None
-    ended: float | None = None
-    attempt: int = 0
-    usage: Usage = NO_USAGE
-    chosen: str = ""
-    detail: dict[str, Any] = field(default_factory=dict)
-    children: list[NodeRun] = field(default_factory=list, repr=False)
-    earlier: tuple[list[NodeRun], ...] = field(default=(), repr=False)
-
-    @property
-    def duration(self) -> float | None:
-        """Seconds from the first start to the end; None while it has not ended, or when it never ran."""
-        return None if self.started is None or self.ended is None else self.ended - self.started
-
-    @property
-    def outcome(self) -> Outcome[Any]:
-        """How it ended."""
-        value = None if self.value is MISSING else self.value
-        return Outcome(self.status, value, self.reason, self.error, self.attempt, self.path)
-
-    def walk(self) -> Iterator[NodeRun]:
-        """This node run and everything below it, depth first, in order."""
-        return (node for node, _ in self.levels())
-
-    def levels(self) -> Iterator[tuple[NodeRun, int]]:
-        """The same, each with how far below this one it is."""
-        stack = [(self, 0)]
-        while stack:
-            node, depth = stack.pop()
-            yield node, depth
-            stack.extend((child, depth + 1) for child in reversed(node.children))
-
-
 class Run:
     """A run, as far as it got. Made by `fg.run`; also on the errors RunFailed and RunCancelled as `.run`.
 
-    id, graph (its name), inputs; status: running, succeeded, failed, cancelled; root: the node run of the graph
-    itself; nodes: path → node run; events: the lasting events, in order; unhandled: paths of the failures that
-    nothing handled.
+    id, graph (its name), inputs; status: running, succeeded, failed, cancelled, paused; root: the node run of the
+    graph itself; nodes: path → node run; events: the lasting events, in order; unhandled: paths of the failures that
+    nothing handled; forked_from: the id of the run that it continues, "" when there is none.
     """
 
     def __init__(self, spec: GraphSpec | Plan, outputs: Ref | Mapping[str, Ref] | None = None) -> None:
@@ -89,6 +39,7 @@ class Run:
         self.nodes: dict[str, NodeRun] = {}
         self.events: list[ev.Lasting] = []
         self.unhandled: tuple[str, ...] = ()
+        self.forked_from = ""
         self._outputs = outputs
         self._choice_errors: dict[str, ChoiceError] = {}
 
@@ -108,7 +59,9 @@ class Run:
 
     @property
     def output(self) -> Any:
-        """The graph's output. Raises NoOutput with the reason when there is none."""
+        """The graph's output. Raises RunPaused while people are waited for, NoOutput with the reason for none."""
+        if self.status is Status.PAUSED:
+            raise RunPaused(self)
         if isinstance(self._outputs, Ref):
             return self._value(self._outputs)
         refs = self._outputs or {}
@@ -138,6 +91,12 @@ class Run:
         """path → exception of the failures that nothing handled, in order."""
         found = {path: self._choice_errors.get(path) or self.nodes[path].error for path in self.unhandled}
         return {path: error for path, error in found.items() if error is not None}
+
+    @property
+    def gates(self) -> tuple[OpenGate, ...]:
+        """What people are asked and have not answered yet, in order."""
+        waiting = (node.gate for node in self.root.walk() if node.gate and node.status is Status.WAITING)
+        return tuple(gate for gate in waiting if gate.answer is MISSING)
 
     @property
     def usage(self) -> Usage:
@@ -222,18 +181,31 @@ class Run:
         return node
 
     def _run_started(self, event: ev.RunStarted) -> None:
-        self.id, self.inputs = event.run_id, event.inputs
+        self.id, self.inputs, self.forked_from = event.run_id, event.inputs, event.forked_from
         self.root.status, self.root.started = Status.RUNNING, event.at
         self._lay_out(self.root, event.nodes)
+
+    def _run_resumed(self, event: ev.RunResumed) -> None:
+        self.root.status, self.root.ended, self.root.reason = Status.RUNNING, None, None
+        self.unhandled = ()
+        if event.nodes:
+            self._lay_out(self.root, event.nodes)
+
+    def _run_paused(self, event: ev.RunPaused) -> None:
+        self.root.status = Status.PAUSED
 
     def _graph_started(self, event: ev.GraphStarted) -> None:
         self._lay_out(self.nodes[event.path], event.nodes)
 
     def _lay_out(self, parent: NodeRun, nodes: ev.Outline) -> None:
-        """A node run for each node of a graph that begins."""
-        prefix = f"{parent.path}/" if parent.path else ""
+        """A node run for each node of a graph that begins. What a resumed graph has of them already stays."""
+        prefix, known = f"{parent.path}/" if parent.path else "", {node.name: node for node in parent.children}
+        parent.children = []
         for name, kind, title in nodes:
-            self.add(parent, prefix + name, name, kind, title)
+            if name in known:
+                parent.children.append(known[name])
+            else:
+                self.add(parent, prefix + name, name, kind, title)
 
     def _run_finished(self, event: ev.RunFinished) -> None:
         self.root.status, self.root.ended, self.root.reason = event.status, event.at, event.reason
@@ -241,50 +213,79 @@ class Run:
 
     def _node_started(self, event: ev.NodeStarted) -> None:
         node = self.nodes[event.path]
-        node.status, node.attempt = Status.RUNNING, event.attempt
+        node.status, node.attempt, node.ended, node.due = Status.RUNNING, event.attempt, None, None
         if node.started is None:
             node.started = event.at
-        if node.children:
+        if node.children and not event.continued:
             node.earlier += (node.children,)
             node.children = []
 
     def _node_retrying(self, event: ev.NodeRetrying) -> None:
         node = self.nodes[event.path]
         node.status, node.reason, node.error = Status.RETRYING, event.reason, event.error
+        node.due = event.at + event.delay
+        self._charge(node, event.usage)
+
+    def _node_waiting(self, event: ev.NodeWaiting) -> None:
+        node = self.nodes[event.path]
+        node.status, node.due = Status.WAITING, event.due
 
     def _spawned(self, event: ev.Spawned) -> None:
-        parent = self.nodes.get(event.parent, self.root)
-        self.add(parent, event.path, event.path.rpartition("/")[2], event.kind, event.title)
+        parent, old = self.nodes.get(event.parent, self.root), self.nodes.get(event.path)
+        node = NodeRun(event.path, event.path.rpartition("/")[2], event.kind, event.title, parent, inputs=event.inputs)
+        self.nodes[event.path] = node
+        if old is not None and old in parent.children:  # a resumed run called something else in its place
+            parent.children[parent.children.index(old)] = node
+        else:
+            parent.children.append(node)
 
     def _decided(self, event: ev.Decided) -> None:
         if event.what == "choice":
             self.nodes[event.path].chosen = event.detail
+            self._choice_errors.pop(event.path, None)
         elif event.what == "choice_error":
             self._choice_errors[event.path] = ChoiceError(f"the choice of '{event.path}' failed: {event.detail}")
+
+    def _gate_opened(self, event: ev.GateOpened) -> None:
+        node = self.nodes[event.path]
+        node.status = Status.WAITING
+        node.gate = OpenGate(event.path, event.question, event.schema, event.at, event.due, event.has_default)
+
+    def _gate_answered(self, event: ev.GateAnswered) -> None:
+        node = self.nodes[event.path]
+        if node.gate is not None:
+            node.gate = replace(node.gate, answer=event.value)
 
     def _node_finished(self, event: ev.NodeFinished) -> None:
         node = self.nodes[event.path]
         node.status, node.reason, node.error = event.status, event.reason, event.error
-        node.ended = event.at
-        if event.status is Status.SUCCEEDED:
-            node.value = event.value
+        node.ended, node.causes, node.withheld = event.at, event.causes, event.withheld
+        node.value = event.value if event.status is Status.SUCCEEDED else MISSING
         if event.detail:
             node.detail = event.detail
-        if event.usage:
-            above: NodeRun | None = node
-            while above is not None:
-                above.usage += event.usage
-                above = above.parent
+        self._charge(node, event.usage)
+
+    def _charge(self, node: NodeRun | None, usage: Usage | None) -> None:
+        """Count usage on every level, from a node run up to the run."""
+        if usage:
+            while node is not None:
+                node.usage += usage
+                node = node.parent
 
 
 _FOLD: dict[type[ev.Lasting], Any] = {
     ev.RunStarted: Run._run_started,
+    ev.RunResumed: Run._run_resumed,
+    ev.RunPaused: Run._run_paused,
     ev.RunFinished: Run._run_finished,
     ev.GraphStarted: Run._graph_started,
     ev.NodeStarted: Run._node_started,
     ev.NodeRetrying: Run._node_retrying,
+    ev.NodeWaiting: Run._node_waiting,
     ev.Spawned: Run._spawned,
     ev.Decided: Run._decided,
+    ev.GateOpened: Run._gate_opened,
+    ev.GateAnswered: Run._gate_answered,
     ev.NodeFinished: Run._node_finished,
 }
 
@@ -293,6 +294,7 @@ GLYPHS = {
     Status.RUNNING: "▶",
     Status.RETRYING: "↻",
     Status.WAITING: "…",
+    Status.PAUSED: "‖",
     Status.SUCCEEDED: "✓",
     Status.FAILED: "✗",
     Status.TIMED_OUT: "◷",

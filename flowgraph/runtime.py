@@ -15,8 +15,9 @@ import anyio
 from . import events as ev
 from .backends.base import Backend
 from .grace import Grace
+from .node_run import NodeRun
 from .policy import Limits, Policy, Seconds, seconds
-from .record import NodeRun, Run
+from .record import Run
 from .slots import Priority, Slot, Slots
 from .streams import Reader
 from .threads import Pool, waker

@@ -12,14 +12,16 @@ from rich.text import Text
 from rich.tree import Tree
 
 from ..events import Emitted, Event, NodeFinished, NodeRetrying
+from ..node_run import NodeRun
 from ..outcome import Status
-from ..record import GLYPHS, NodeRun, Run
+from ..record import GLYPHS, Run
 
 STYLES: Final = {
     Status.PENDING: "dim",
     Status.RUNNING: "bold cyan",
     Status.RETRYING: "yellow",
     Status.WAITING: "magenta",
+    Status.PAUSED: "bold magenta",
     Status.SUCCEEDED: "green",
     Status.FAILED: "bold red",
     Status.TIMED_OUT: "red",

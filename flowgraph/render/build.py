@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from ..events import Decided
+from ..node_run import NodeRun
 from ..outcome import Status
-from ..record import NodeRun, Run
+from ..record import Run
 from ..spec import EdgeSpec, GraphSpec
 from . import text
 from .cards import facts_of, lines_of, tip_of

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import Final
 
+from ..node_run import NodeRun
 from ..outcome import FINAL, Status, Usage
-from ..record import NodeRun
 from . import text
 from .items import Item, Level, statuses
 from .picture import Line

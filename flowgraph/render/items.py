@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..node_run import NodeRun
 from ..outcome import Status
-from ..record import NodeRun
 from ..spec import EdgeSpec, GraphSpec, NodeSpec
 
 CALLS = frozenset({"model", "tool"})

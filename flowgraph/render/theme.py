@@ -49,6 +49,7 @@ _STATUSES: Final = {
     Status.RUNNING: Paint(Colour("#e8f1fd", "#122440"), Colour("#2a70cc", "#6cabf7")),
     Status.RETRYING: Paint(Colour("#fff6da", "#2f280e"), Colour("#9a7300", "#e0b83f")),
     Status.WAITING: Paint(Colour("#f3eefd", "#241b3a"), Colour("#7a4ed2", "#ae8cf2")),
+    Status.PAUSED: Paint(Colour("#f5f0fa", "#291f3d"), Colour("#8553bd", "#b897ea")),
     Status.SUCCEEDED: Paint(Colour("#eaf6ee", "#12291d"), Colour("#2a8656", "#4fc585")),
     Status.FAILED: Paint(Colour("#fdebeb", "#36181a"), Colour("#c43535", "#f27d7d")),
     Status.TIMED_OUT: Paint(Colour("#fff0e2", "#35230f"), Colour("#b95a08", "#f0a35e")),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flowgraph.outcome import Usage
-from flowgraph.record import NodeRun
+from flowgraph.node_run import NodeRun
 from flowgraph_nodes.agents.reasons import StopReason
 from flowgraph_nodes.messages import Message
 from flowgraph_nodes.transcript import Transcript

@@ -11,7 +11,8 @@
         ├── ToolError
         │   ├── ToolDefinitionError       a tool cannot be offered to a model              (permanent)
         │   ├── DuplicateToolError        the name is taken in this toolbox                (permanent)
-        │   └── ArgumentsError            a model's arguments do not fit the tool
+        │   ├── ArgumentsError            a model's arguments do not fit the tool
+        │   └── Mcp…Error                 about MCP servers: in `tools.mcp.errors`
         └── ModelError
             ├── TransientModelError       the same request may succeed later; `retry_after` in seconds
             │   ├── RateLimitError        429

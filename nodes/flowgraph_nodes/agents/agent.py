@@ -29,6 +29,9 @@ from flowgraph_nodes.errors import AgentError
 from flowgraph_nodes.messages import Message
 from flowgraph_nodes.models import ChatModel, Fallbacks, ModelLike, ModelSettings, resolve
 from flowgraph_nodes.tools import Tool, Toolbox
+from flowgraph_nodes.tools.mcp import McpConfigError, McpServer, ServerLike
+from flowgraph_nodes.tools.mcp.joining import joined
+from flowgraph_nodes.tools.mcp.server import check_installed, servers_of
 
 UNNAMED: Final = "unnamed_agent"
 
@@ -43,6 +46,7 @@ class Agent(ABC):
     prompt: what is asked, a template, a Path or a function; its placeholders or parameters are the agent's. Without
     it the agent has one parameter, `task`.
     tools: tools, or anything that `tool` makes one of. tool_mode: how calls travel: "native", "schema" or "text".
+    mcp: servers of tools, see `McpServer`: also URLs, command lines, files of servers. Each run has its own sessions.
     output_type: of the answer; anything pydantic knows, default text.
     name, description: who it is, for records and other agents.
     tool_retry: failures in a row of the same call before it counts as stuck. output_retries: answers that do not fit
@@ -59,6 +63,7 @@ class Agent(ABC):
     prompt_vars: Mapping[str, Any] = field(default_factory=dict)
     prompt: PromptLike | None = None
     tools: Iterable[Tool | Callable[..., Any]] = ()
+    mcp: ServerLike | Iterable[ServerLike] = field(default=(), repr=False)
     tool_mode: ToolMode = "native"
     output_type: Any = str
     name: str = UNNAMED
@@ -71,6 +76,7 @@ class Agent(ABC):
     parameters: Mapping[str, Parameter] = field(init=False)
     _models: tuple[ChatModel, ...] = field(init=False)
     _toolbox: Toolbox = field(init=False)
+    _servers: tuple[McpServer, ...] = field(init=False, default=())
     _task: Task = field(init=False)
     _output: Output | None = field(init=False, default=None)
     _system: str = field(init=False, default="")
@@ -91,9 +97,9 @@ class Agent(ABC):
     def problems(self) -> list[str]:
         """What stands in the way of a run as things are, such as a missing key. Makes no call."""
         found: list[str] = []
-        for model in self._models:
+        for check in (*(model.check for model in self._models), *([check_installed] if self._servers else [])):
             try:
-                model.check()
+                check()
             except AgentError as error:
                 found.append(str(error))
         return found
@@ -108,8 +114,10 @@ class Agent(ABC):
     async def answer(self, ctx: Context[Any], inputs: dict[str, Any], before: Iterable[Message] = ()) -> Any:
         """`call`, continuing the conversation `before`."""
         history = History(self._system, before, await self._task.text(ctx, inputs))
+        means = self._means()
         try:
-            ending = await self._work(ctx, history)
+            async with joined(self._servers, means.toolbox, ctx):
+                ending = await self._work(ctx, history, means)
         except BaseException as error:
             ctx.keep(**_details(history, Ending("error" if isinstance(error, Exception) else "cancelled")))
             raise
@@ -121,8 +129,8 @@ class Agent(ABC):
         raise AgentFailed(self.name, ending.reason, ending.detail, partial=partial, messages=messages)
 
     @abstractmethod
-    async def _work(self, ctx: Context[Any], history: History) -> Ending:
-        """Do what this kind of agent does, from the task to an ending."""
+    async def _work(self, ctx: Context[Any], history: History, means: Means) -> Ending:
+        """Do what this kind of agent does, from the task to an ending. means: of this run alone."""
 
     # -- alone
 
@@ -175,6 +183,10 @@ class Agent(ABC):
     def _wrong(self) -> Iterator[str]:
         """Everything that is wrong with the configuration; sets what is derived from it on the way."""
         yield from self._wrong_values()
+        try:
+            self._set(_servers=(servers := servers_of(self.mcp)), mcp=servers)  # what was given may hold keys
+        except McpConfigError as error:
+            yield f"mcp: {error}"
         try:
             modes = tuple(in_mode(model, self.tool_mode) for model in _flat(resolve(self.model)))
             self._set(_models=modes)

@@ -10,7 +10,7 @@ from flowgraph_nodes.agents.agent import Agent
 from flowgraph_nodes.agents.history import History
 from flowgraph_nodes.agents.progress import Progress
 from flowgraph_nodes.agents.reasons import Ending
-from flowgraph_nodes.agents.turn import take_turn
+from flowgraph_nodes.agents.turn import Means, take_turn
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -24,8 +24,7 @@ class ReactAgent(Agent):
 
     max_turns: int = 20
 
-    async def _work(self, ctx: Context[Any], history: History) -> Ending:
-        means = self._means()
+    async def _work(self, ctx: Context[Any], history: History, means: Means) -> Ending:
         progress = Progress(self._patience(), self._output)
         for _ in range(self.max_turns):
             turn = await take_turn(ctx, means, history)

@@ -39,6 +39,10 @@ _ETC: Final = (
     *("ssl/openssl.cnf", "terminfo", "timezone"),
 )
 
+# Settings of the whole system: their files ask whether we are root, not which privileges we have. (core_pattern names
+# a program that the kernel starts, outside of any sandbox.)
+_PROC: Final = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi")
+
 
 @dataclass(frozen=True, slots=True)
 class Bubblewrap:
@@ -139,10 +143,11 @@ def _isolation(found: Bubblewrap, network: bool) -> list[str]:
     shared = [*_SYSTEM, *(f"/etc/{name}" for name in _ETC), *network_files]
     size = ["--size", str(_TMP)] if found.sizes else []
     return [
-        *("--unshare-all", "--die-with-parent", "--new-session", "--hostname", "sandbox"),
+        # root would keep its privileges otherwise, and could mount the system writable
+        *("--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session", "--hostname", "sandbox"),
         *(["--share-net"] if network else []),
         *("--proc", "/proc", "--dev", "/dev", *size, "--tmpfs", "/tmp"),  # noqa: S108, it is the sandbox's own
-        *(part for path in shared for part in ("--ro-bind-try", path, path)),
+        *(part for path in (*shared, *_PROC) for part in ("--ro-bind-try", path, path)),
     ]
 
 

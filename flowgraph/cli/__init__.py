@@ -1,4 +1,4 @@
-"""The command line: `flowgraph check|run|draw|demo`."""
+"""The command line: `flowgraph check|run|draw|demo|serve-mcp`."""
 
 from .app import main
 

@@ -26,7 +26,7 @@ from ..runtime import RunOptions
 from .inputs import gather_inputs
 from .jsonl import json_text, line_of
 from .live import Watch, tree_of
-from .target import TargetError, load_target
+from .target import TargetError, load_objects, load_target
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -142,6 +142,28 @@ def demo(
     with _usage_errors(), module.demo(folder) as (graph, inputs):
         finished = run_and_show(graph, inputs, json=json)
     _finish(finished, out, json=json)
+
+
+@app.command("serve-mcp")
+def serve_mcp(
+    targets: Annotated[
+        list[str],
+        typer.Argument(metavar="TARGET...", help="What to offer: file.py, file.py:name, module:name."),
+    ],
+    http: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Serve streamable HTTP at /mcp, not standard streams.")
+    ] = None,
+) -> None:
+    """Offer graphs and agents as tools of an MCP server, over standard streams."""
+    import importlib
+
+    module: Any = importlib.import_module("flowgraph_nodes.serve")  # by name, as for the demo
+
+    def load() -> dict[str, Any]:
+        return {name: found for target in targets for name, found in load_objects(target).items()}
+
+    with _usage_errors():
+        module.serve(load, http=http)
 
 
 def run_and_show(

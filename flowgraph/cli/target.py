@@ -21,17 +21,45 @@ def load_target(target: str) -> Graph:
 
     Loading runs the module, as importing it would; its folder is put first on the import path, as Python does.
     """
-    place, _, name = target.rpartition(":") if ":" in target and not target.endswith(".py") else (target, "", "")
+    place, name = _split(target)
     module = _module(place)
     if not name:
         return _only_graph(module, place)
-    found: Any = module
-    for part in name.split("."):
-        found = getattr(found, part, None)
+    found = _named(module, name)
     if isinstance(found, Graph):
         return found
     what = "nothing of that name" if found is None else f"a {type(found).__name__}, not a graph"
     raise TargetError(f"'{target}': {place} has {what}{_graphs_in(module)}")
+
+
+def load_objects(target: str) -> dict[str, Any]:
+    """What a target names, of whatever type, as `place:name`; without `:name` everything public in the module.
+
+    Raises TargetError when there is no such module or name.
+    """
+    place, name = _split(target)
+    module = _module(place)
+    if not name:
+        return {f"{place}:{key}": value for key, value in vars(module).items() if not key.startswith("_")}
+    found = _named(module, name)
+    if found is None:
+        raise TargetError(f"'{target}': {place} has nothing of that name{_graphs_in(module)}")
+    return {target: found}
+
+
+def _split(target: str) -> tuple[str, str]:
+    """Where the module is, and the name in it ("" for none)."""
+    if ":" not in target or target.endswith(".py"):
+        return target, ""
+    place, _, name = target.rpartition(":")
+    return place, name
+
+
+def _named(module: ModuleType, name: str) -> Any:
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
 
 
 def _module(place: str) -> ModuleType:

@@ -33,7 +33,8 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The sole right to write a run, until it is released or the process dies. epoch: counts the claims of the run."""
+    """The sole right to write a run, until it is released or the process dies. epoch: rises
+    with every claim, and never comes twice in a store."""
 
     run_id: str
     owner: str
@@ -44,9 +45,10 @@ class Claim:
 class Batch:
     """What is added to a run, all or nothing.
 
-    rows: events as JSON texts; the first has the number `first`, and must follow what is stored. values: digest →
-    JSON text of what the rows refer to; a digest that is there already is the same text, and is not stored again.
-    head: the run's, as it is after the rows.
+    rows: events as JSON texts, so without a raw NUL or half a surrogate pair; the first has the number `first`, which
+    is how many are stored (numbers begin with 0). values: digest → JSON text of what the rows refer to; a digest that
+    is there already is the same text, and is not stored again. head: the run's, as it is after the rows; its run_id,
+    length and owner are ignored, since the store knows better.
     """
 
     claim: Claim
@@ -85,8 +87,13 @@ class Store(Protocol):
         """What errors call it: the file, or the address without its password."""
         ...
 
+    @property
+    def instant(self) -> bool:
+        """Whether its methods return at once, so that no thread is needed to call them."""
+        ...
+
     def claim(self, run_id: str, new: Head | None = None) -> Claim:
-        """Become the one that writes the run; `new` makes it.
+        """Become the one that writes the run; `new` makes it, without events.
 
         Raises RunBusy, which names the owner; RunNotFound when there is none and `new` is None; RunExists when there
         is one and `new` is not None. An owner whose process or connection has died owns nothing.
@@ -94,11 +101,18 @@ class Store(Protocol):
         ...
 
     def release(self, claim: Claim) -> None:
-        """Give a claim back. Does nothing when it is not held any more."""
+        """Give a claim back. Does nothing when it is not held any more.
+
+        It is given back even when StoreError is raised, since that could not be noted.
+        """
         ...
 
     def write(self, batches: Sequence[Batch]) -> None:
-        """Add to runs, in one transaction. Raises StoreError when a claim is held no more or rows do not follow."""
+        """Add to runs, in one transaction; several batches may be of one run.
+
+        Raises StoreError when a claim is held no more or rows do not follow: it names the run, and nothing of the
+        whole call is stored.
+        """
         ...
 
     def read(self, run_id: str) -> Journal:
@@ -126,5 +140,5 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of everything, claims included."""
+        """Let go of everything, claims included. Every later use raises StoreError, but for `release` and `close`."""
         ...

@@ -17,6 +17,7 @@ APPLICATION_ID: Final = 0x666C6F77
 """Marks a SQLite file as ours: "flow" in ASCII."""
 
 _LOOKS: Final = 20
+_SMALLEST: Final = 512  # bytes: the smallest page
 
 
 def check(path: Path) -> None:
@@ -25,6 +26,8 @@ def check(path: Path) -> None:
     A plain `open` and `close` of the file would take away the locks that SQLite holds on it elsewhere in this process
     (they are POSIX locks), so all looking is done through SQLite.
     """
+    if (size := path.stat().st_size) < _SMALLEST:
+        raise StoreError(f"{path} is damaged or no store: no SQLite database is as small as {size} bytes")
     for look in range(_LOOKS):
         before = _state(path)
         try:

@@ -21,6 +21,8 @@ class _Stored:
 class MemoryStore:
     """Runs that are forgotten when the store is closed, or with the process. See `Store` for the methods."""
 
+    instant = True  # nothing here blocks: no thread is worth its while
+
     def __init__(self) -> None:
         self._mutex = threading.Lock()
         self._runs: dict[str, _Stored] = {}

@@ -65,6 +65,10 @@ class _Share:
     def name(self) -> str:
         return self._store.name
 
+    @property
+    def instant(self) -> bool:
+        return self._store.instant
+
     def claim(self, run_id: str, new: Head | None = None) -> Claim:
         claim = self._open().claim(run_id, new)
         self._claims.add(claim)

@@ -24,6 +24,8 @@ class SQLStore:
     run tells.
     """
 
+    instant = False
+
     def __init__(self, where: str | os.PathLike[str]) -> None:
         database = _open(where)
         self._name = database.name

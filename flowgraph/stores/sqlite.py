@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from filelock import FileLock
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 
 from ..errors import StoreError
 from . import tables
@@ -46,7 +46,8 @@ def open_file(path: Path) -> Database:
 
 def _engine(path: Path) -> Engine:
     """Connections that leave BEGIN to us: the recipe of SQLAlchemy's page on SQLite."""
-    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": BUSY_SECONDS}, hide_parameters=True)
+    url = URL.create("sqlite", database=str(path))
+    engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS}, hide_parameters=True)
 
     @event.listens_for(engine, "connect")
     def connected(connection: Any, _record: Any) -> None:
@@ -121,8 +122,11 @@ def _alone(path: Path) -> Iterator[None]:
 
     The lock file is removed at the end: whoever still waits for it, or takes a new one, finds the store made.
     """
-    lock = FileLock(path.with_name(f"{path.name}.lock"), timeout=BUSY_SECONDS, thread_local=False)
-    with lock:
-        yield
-    with suppress(OSError):
-        os.unlink(lock.lock_file)
+    file = path.with_name(f"{path.name}.lock")
+    file.touch()  # fails at once where no file can be made; the lock would go on trying
+    with FileLock(file, timeout=BUSY_SECONDS, thread_local=False):
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                file.unlink()

@@ -114,5 +114,5 @@ MIGRATIONS: Final[tuple[Callable[[Connection], None], ...]] = ()
 
 def create(connection: Connection) -> None:
     """Make the tables, empty."""
-    METADATA.create_all(connection)
+    METADATA.create_all(connection, checkfirst=False)
     connection.execute(META.insert(), [{"name": "schema", "number": SCHEMA}, {"name": "epoch", "number": 0}])

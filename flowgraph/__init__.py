@@ -21,11 +21,14 @@ from typing import TYPE_CHECKING, Any
 from .context import Context
 from .entry import END
 from .errors import (
+    AnswerRefused,
     Break,
     ChoiceError,
     ConditionError,
+    Diverged,
     DrawError,
     FlowgraphError,
+    GraphChanged,
     GraphError,
     InputError,
     InternalError,
@@ -33,14 +36,20 @@ from .errors import (
     NodeCancelled,
     NodeTimeout,
     NoOutput,
+    NotStorable,
     OutputError,
     Permanent,
     Problem,
+    RunBusy,
     RunCancelled,
     RunFailed,
+    RunNotFound,
+    RunPaused,
     Skip,
+    StoreError,
     SubgraphFailed,
 )
+from .gate import Gate
 from .graph import Graph
 from .handle import Handle
 from .node import Node, Parameter
@@ -50,21 +59,27 @@ from .sync_context import SyncContext
 
 if TYPE_CHECKING:
     from .checks import check
+    from .keeping import answer, load_run, runs
+    from .live_run import LiveRun
     from .node_run import NodeRun
     from .record import Run
     from .render import draw
-    from .running import LiveRun, arun, run, start
+    from .running import afork, aresume, arun, fork, resume, run, start
     from .stand_in import replace
 
 __all__ = [
     "END",
+    "AnswerRefused",
     "Break",
     "ChoiceError",
     "ConditionError",
     "Context",
+    "Diverged",
     "DrawError",
     "FlowgraphError",
+    "Gate",
     "Graph",
+    "GraphChanged",
     "GraphError",
     "Handle",
     "InputError",
@@ -79,6 +94,7 @@ __all__ = [
     "NodeCancelled",
     "NodeRun",
     "NodeTimeout",
+    "NotStorable",
     "Outcome",
     "OutputError",
     "Parameter",
@@ -88,27 +104,45 @@ __all__ = [
     "Reason",
     "Retry",
     "Run",
+    "RunBusy",
     "RunCancelled",
     "RunFailed",
+    "RunNotFound",
+    "RunPaused",
     "Skip",
     "Status",
+    "StoreError",
     "SubgraphFailed",
     "SyncContext",
     "Usage",
+    "afork",
+    "answer",
+    "aresume",
     "arun",
     "check",
     "draw",
+    "fork",
+    "load_run",
     "replace",
+    "resume",
     "run",
+    "runs",
     "start",
 ]
 
 
 _LATER = {
-    "LiveRun": "running",
+    "LiveRun": "live_run",
     "NodeRun": "node_run",
     "Run": "record",
     "arun": "running",
+    "afork": "running",
+    "answer": "keeping",
+    "aresume": "running",
+    "fork": "running",
+    "load_run": "keeping",
+    "resume": "running",
+    "runs": "keeping",
     "check": "checks",
     "draw": "render",
     "replace": "stand_in",

@@ -7,7 +7,7 @@ slot → time limit → validation → call; around them, `attempt` turns whatev
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import anyio
@@ -19,6 +19,7 @@ from .grace import Grace
 from .node import Node
 from .outcome import MISSING, Reason, Status
 from .slots import Slot
+from .time_limit import TimeLimit
 from .wiring import Checks, check_inputs
 
 
@@ -45,6 +46,7 @@ class Job:
     slot: Slot | None = None
     in_loop: bool = False
     spent: float = 0.0  # seconds that the attempt took; only kept where time is limited
+    time: TimeLimit = field(default_factory=TimeLimit)
 
 
 async def attempt(job: Job) -> Ending:
@@ -112,6 +114,7 @@ async def _in_time(job: Job) -> Any:
     due = job.grace.expect(job.ctx.path, job.limit) if job.grace else None
     begun = anyio.current_time()
     with anyio.move_on_after(job.limit) as scope:
+        job.time.scope = scope
         if job.slot is not None:
             job.slot.limit = scope
         if due is not None:
@@ -123,7 +126,8 @@ async def _in_time(job: Job) -> Any:
                 raise
             late = error
         finally:
-            job.spent = anyio.current_time() - begun - (job.slot.waited if job.slot else 0.0)
+            job.time.scope = None
+            job.spent = anyio.current_time() - begun - (job.slot.waited if job.slot else 0.0) - job.time.waited
             if due is not None:
                 due.over = True
     if scope.cancel_called:

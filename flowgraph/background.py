@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import anyio
 
@@ -14,11 +14,18 @@ from .errors import NodeCancelled
 T = TypeVar("T")
 
 
+class Body(Protocol):
+    """The node run whose code is in the block. busy: how many of its blocks do something besides waiting."""
+
+    busy: int
+
+
 class Started(Generic[T]):
     """A child at work. `await started` gives its output, or raises what it raised."""
 
-    def __init__(self, call: Call[T]) -> None:
+    def __init__(self, call: Call[T], body: Body) -> None:
         self.path = call.path
+        self._body = body
         self._call = call
         self._over = anyio.Event()
         self._scope = anyio.CancelScope()
@@ -41,7 +48,11 @@ class Started(Generic[T]):
 
     async def _result(self) -> T:
         self._heard = True
-        await self._over.wait()
+        self._body.busy -= 1
+        try:
+            await self._over.wait()
+        finally:
+            self._body.busy += 1
         if self._error is not None:
             raise self._error
         return self._value  # type: ignore[return-value]  # T may include None
@@ -67,25 +78,28 @@ class Started(Generic[T]):
 class Background:
     """The scope that `ctx.background()` gives. Raises, on leaving, the first error that nobody awaited."""
 
-    def __init__(self) -> None:
+    def __init__(self, body: Body) -> None:
+        self._body = body
         self._group = anyio.create_task_group()
         self._started: list[Started[Any]] = []
 
     def start(self, call: Call[T]) -> Started[T]:
         """Start a child at once."""
         call.announce()
-        started = Started(call)
+        started = Started(call, self._body)
         self._started.append(started)
         self._group.start_soon(started.run)
         return started
 
     async def __aenter__(self) -> Self:
         await self._group.__aenter__()
+        self._body.busy += 1
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._body.busy -= 1
         if error is not None:
             self._group.cancel_scope.cancel()
             error = None if isinstance(error, Exception) else error  # a cancellation has to reach the group

@@ -11,6 +11,7 @@ import anyio
 from .call import Call, Place, in_own_context
 from .commands import Settle
 from .errors import FlowgraphError
+from .gather import ALSO
 from .node import Node, checked_inputs
 from .outcome import Outcome, Reason, Status
 from .policy import Policy
@@ -24,6 +25,7 @@ class Child(Protocol):
     @property
     def path(self) -> str: ...
     async def live(self, schedule: Schedule, inputs: dict[str, Any]) -> Outcome[Any]: ...
+    def blocked(self) -> bool: ...
     def settle(self, settle: Settle) -> None: ...
 
 
@@ -42,7 +44,19 @@ class Children:
     called and never awaited.
     """
 
-    __slots__ = ("_coming", "_idle", "_lending", "_open", "_parent", "_schedule", "_slot", "names", "unstarted")
+    __slots__ = (
+        "_coming",
+        "_failed",
+        "_idle",
+        "_lending",
+        "_live",
+        "_open",
+        "_parent",
+        "_schedule",
+        "_slot",
+        "names",
+        "unstarted",
+    )
 
     def __init__(self, parent: Parent, slot: Slot | None = None, names: dict[str, int] | None = None) -> None:
         self.unstarted = 0
@@ -53,6 +67,8 @@ class Children:
         self._open = True
         self.names: dict[str, int] = {} if names is None else names
         self._idle: dict[str, Child] = {}
+        self._live: dict[str, Child] = {}
+        self._failed: dict[int, str] = {}  # id of an error → path of the child that raised it
         self._schedule: Schedule | None = None
 
     def reserve(self, node: Node, inputs: Mapping[str, Any], place: Place, policy: Policy) -> Call[Outcome[Any]]:
@@ -128,8 +144,27 @@ class Children:
         if self._schedule is None:
             self._schedule = Schedule()
         schedule = self._schedule
-        outcome: Outcome[Any] = await self.lent(lambda: child.live(schedule, inputs))
+        self._live[child.path] = child
+        try:
+            outcome: Outcome[Any] = await self.lent(lambda: child.live(schedule, inputs))
+        finally:
+            del self._live[child.path]
+        if outcome.error is not None and outcome.status.bad:
+            self._failed[id(outcome.error)] = child.path
         return outcome
+
+    def blocked(self) -> bool:
+        """Whether some children are at work, and each of them only waits for a person."""
+        return bool(self._live) and all(child.blocked() for child in self._live.values())
+
+    def causes(self, error: BaseException | None) -> tuple[str, ...]:
+        """The children whose failures made the attempt fail with `error`: itself, or what it was raised from."""
+        while error is not None:
+            found = [self._failed.get(id(one)) for one in (error, *getattr(error, ALSO, ()))]
+            if any(found):
+                return tuple(path for path in found if path)
+            error = error.__cause__ or error.__context__
+        return ()
 
     def _place(self, node: Node, place: Place) -> tuple[str, str]:
         """The child's path, made unique below the parent, and its title."""

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Protocol, ov
 
 from .background import Background
 from .call import Call, Place, unwrapped
+from .missing import MISSING
 from .outcome import Outcome, Usage
 from .policy import Policy, Retry, Seconds
+from .question import Question
 from .threads import Portal
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ class Host(Protocol):
     """What a context stands on: one node run of a running graph."""
 
     attempt: int
+    busy: int
 
     @property
     def path(self) -> str: ...
@@ -48,6 +51,8 @@ class Host(Protocol):
         policy: Policy,
     ) -> Call[Outcome[Any]]: ...
     async def gather(self, calls: tuple[Call[Any], ...], limit: int | None) -> list[Any]: ...
+    def ask(self, question: Question, name: str) -> Call[Outcome[Any]]: ...
+    def sleep(self, duration: Seconds) -> Call[Outcome[Any]]: ...
     async def run_graph(self, graph: Any, inputs: dict[str, Any]) -> Any: ...
     async def in_thread(self, function: Callable[[], Any], portal: Portal | None = None) -> Any: ...
     def emit(self, kind: str, data: Any) -> None: ...
@@ -135,7 +140,8 @@ class BaseContext(Generic[D]):
 class Context(BaseContext[D]):
     """What a running async node can reach. `Context[Deps]` types `ctx.deps`.
 
-    Children: `await ctx.call(node, inputs)`, `await ctx.gather(...)`, `async with ctx.background()`. Blocking code:
+    Children: `await ctx.call(node, inputs)`, `await ctx.gather(...)`, `async with ctx.background()`. Waiting: `await
+    ctx.ask(question)` for a person, `await ctx.sleep(seconds)` for a time; both survive the process. Blocking code:
     `await ctx.in_thread(...)`. Telling others: `emit`, `log`, `charge`, `keep`. Facts: `run_id`, `path`, `attempt`
     (1-based), `idempotency_key`, `deps`, `now`, `started_at`, `random`, `listened`.
     """
@@ -205,6 +211,34 @@ class Context(BaseContext[D]):
         """
         return await self._host.gather(calls, max_concurrency)
 
+    def ask(
+        self,
+        question: str,
+        schema: type[T] | Any = str,
+        *,
+        key: str | None = None,
+        timeout: Seconds | None = None,
+        default: Any = MISSING,
+    ) -> Call[Any]:
+        """Ask a person and await for the answer, as the child `<path>/<key>` of this node run ("ask" without a key).
+
+        schema: the type of the answer (default: text). timeout: seconds (or timedelta) after which `default` is taken
+        or, without one, NodeTimeout is raised. Meanwhile other branches go on, and no time limit counts.
+
+        When nothing is left but to wait for people, the run is paused: this node sees a cancellation. After the
+        resume its code runs again from the top, and here it gets the answer: an answered question is never asked again.
+        """
+        call = self._host.ask(Question(question, schema, timeout, default), key or "ask")
+        return Call(call.path, lambda: unwrapped(call), call.announce)
+
+    def sleep(self, duration: Seconds) -> Call[None]:
+        """Await it to wait for so many seconds (or a timedelta), as the child `<path>/sleep`.
+
+        No slot is held and no time limit counts. When the process ends meanwhile, a resume waits for what is left.
+        """
+        call = self._host.sleep(duration)
+        return Call(call.path, lambda: unwrapped(call), call.announce)
+
     async def in_thread(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a blocking function on a worker thread of the run, where it holds up nobody.
 
@@ -219,7 +253,7 @@ class Context(BaseContext[D]):
         `started = scope.start(ctx.call(...))` starts one at once; `await started` waits for it, `started.cancel()`
         ends it. Leaving the block waits for all, or, when it is left by an exception, cancels them.
         """
-        return Background()
+        return Background(self._host)
 
     async def run_graph(self, graph: Any, inputs: dict[str, Any]) -> Any:
         """Run a graph in place: its nodes become children of this node run. (Calling a graph does this for you.)"""

@@ -19,7 +19,9 @@ from .handle import Ref
 from .host import Host
 from .node_run import NodeRun
 from .outcome import MISSING, Reason, Status
+from .past import Past
 from .plan import Plan
+from .replay import Replay
 from .runtime import Runtime
 from .schedule import Schedule, Verdict
 from .unit import PlanChoice
@@ -39,12 +41,24 @@ class Drive:
     The event that its graph begins comes first: the record has the node runs from it.
     """
 
-    def __init__(self, runtime: Runtime, plan: Plan, inputs: dict[str, Any], parent: NodeRun, in_loop: bool) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        plan: Plan,
+        inputs: dict[str, Any],
+        parent: NodeRun,
+        in_loop: bool = False,
+        above: Host | None = None,
+        past: Past | None = None,
+    ) -> None:
         self.runtime = runtime
         self.plan = plan
-        self.schedule = Schedule(plan.nodes, plan.choices)
-        above, nodes = f"{parent.path}/" if parent.path else "", runtime.record.nodes
-        self.runs = [nodes[above + name] for name in plan.names]
+        prefix, nodes = f"{parent.path}/" if parent.path else "", runtime.record.nodes
+        self.runs = [nodes[prefix + name] for name in plan.names]
+        self.replay = None if past is None else Replay(past, plan, self.runs)
+        self.schedule = Schedule(plan.nodes, plan.choices, self.replay.begun if self.replay else None)
+        self._above = above
+        self._pending = 0  # commands that the schedule gave and that have not been answered
         self.values = Values(inputs, len(plan.entries), lambda index: self.runs[index].outcome)
         self._in_loop = in_loop
         self._hosts: dict[int, Host] = {}  # of what is at work: made when it begins, let go of when it is final
@@ -56,8 +70,12 @@ class Drive:
         if (known := self._hosts.get(index)) is not None:
             return known
         entry, plan = self.plan.entries[index], self.plan
-        host = Host(self.runtime, self.runs[index], entry.node, plan.policies[index], run_graph, self._in_loop)
+        host = Host(
+            self.runtime, self.runs[index], entry.node, plan.policies[index], run_graph, self._in_loop, self._above
+        )
         self._hosts[index] = host
+        if self.replay is not None:
+            host.recorded = self.replay.recorded[index]
         host.weight = self.plan.weights[index]
         host.fallback = entry.fallback
         host.input_checks = self.plan.input_checks[index]
@@ -70,7 +88,9 @@ class Drive:
         Cancellation, KeyboardInterrupt and `Break` pass through, after everything has ended and is recorded.
         """
         try:
-            await self.runtime.backend.drain(self._works(self.schedule.start()), self.perform, self.feed)
+            works = self._works(self.schedule.start())
+            self._pending += len(works)
+            await self.runtime.backend.drain(works, self.perform, self.feed)
         except _Halt as halt:
             self._works(self.schedule.feed(Stopped(f"'{halt.path}' failed, and the run stops on a failure")))
         except BaseException as error:
@@ -129,6 +149,28 @@ class Drive:
             return host.judge(work) if work.question is Question.RETRY else await self._condition(work, host)
         if type(work) is not Start and type(work) is not FallBack:
             return await host.perform(work, {})
+        event: Event | None = None
+        if self.replay is not None:
+            work, event = self._replayed(work, host)
+        if event is None:
+            event = await self._attempted(work, host)
+        if isinstance(host.error, Break) and type(event) is Ended and event.status is Status.SUCCEEDED:
+            self.feed(event)
+            raise host.error
+        return event
+
+    def _replayed(self, work: Start | FallBack, host: Host) -> tuple[Start | FallBack, Event | None]:
+        """What the journal says of it, in place of doing it."""
+        assert self.replay is not None
+        if type(work) is FallBack:
+            return work, self.replay.fallen(host, work)
+        if self.replay.touched(work.node):
+            self.schedule.renew(work.node)
+            host.recorded = None
+            return Start(work.node, 1), None
+        return work, self.replay.given_back(host, work.node)
+
+    async def _attempted(self, work: Start | FallBack, host: Host) -> Event:
         try:
             inputs = self.values.bound(self.plan.bindings[work.node])
         except Exception as error:
@@ -136,15 +178,17 @@ class Drive:
                 return await host.perform(work, {})
             host.error = error
             return Ended(work.node, Status.FAILED, Reason("error", detail=brief(error)))
-        event = await host.perform(work, inputs)
-        if isinstance(host.error, Break):
-            self.feed(event)
-            raise host.error
-        return event
+        return await host.perform(work, inputs)
+
+    def blocked(self) -> bool:
+        """Whether nothing is at work: all that was begun waits for people."""
+        hosts = self._hosts.values()
+        return 0 < self._pending == sum(host.blocked() for host in hosts)
 
     def feed(self, event: Event) -> list[Work]:
         """Feed the schedule; record the facts that it gives and pass on the work."""
         works = self._works(self.schedule.feed(event))
+        self._pending += len(works) - 1
         if self.runtime.stop_on_failure and (lost := self.schedule.lost()) is not None:
             path = self.runs[lost].path
             self._stopping = self._stopping or self.runtime.grace.expect(path.rpartition("/")[0])
@@ -165,12 +209,16 @@ class Drive:
     def _settle(self, settle: Settle) -> None:
         host = self._host(settle.node)
         del self._hosts[settle.node]
+        if self.replay is not None:
+            self.replay.settle(host, settle)
         host.settle(settle)
         self.values.outputs[settle.node] = host.value
 
     def _decide(self, decide: Decide) -> None:
         runtime, taken = self.runtime, tuple(self.plan.names[target] for target in decide.taken)
         path = self.runs[decide.node].path
+        if self.replay is not None and self.replay.decided(decide):
+            return
         runtime.tell(ev.Decided(runtime.now(), path, runtime.seq, decide.what, decide.detail, taken))
 
     # -- evaluating what users wrote
@@ -179,6 +227,8 @@ class Drive:
         entry, binding = self.plan.entries[ask.node], self.plan.conditions[ask.node]
         assert entry.when, "only a node with a condition is asked for it"
         assert binding is not None
+        if self.replay is not None and (known := self.replay.answered(ask)) is not None:
+            return known
         try:
             values = self.values.bound(binding)
             verdict = entry.when.holds(values)
@@ -226,9 +276,14 @@ async def run_graph(host: Host, graph: Any, inputs: dict[str, Any]) -> Any:
     plan = checked(graph)
     given = {name: i.default for name, i in graph.inputs.items() if i.default is not MISSING} | inputs
     in_loop, runtime = host.in_loop or host.node.kind == "loop", host.runtime
-    runtime.tell(ev.GraphStarted(runtime.now(), host.path, runtime.seq, graph.name, plan.outline))
-    drive = Drive(runtime, plan, given, host.run, in_loop)
-    verdict = await drive.run()
+    if [node.name for node in host.run.children] != list(plan.names) or not host.continues:
+        runtime.tell(ev.GraphStarted(runtime.now(), host.path, runtime.seq, graph.name, plan.outline))
+    past = runtime.past if host.continues else None
+    drive = host.graph = Drive(runtime, plan, given, host.run, in_loop, host, past)
+    try:
+        verdict = await drive.run()
+    finally:
+        host.graph = None
     if verdict.unhandled:
         errors = drive.errors(verdict)
         failed = SubgraphFailed(f"graph '{graph.name}' failed", errors)

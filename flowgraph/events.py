@@ -9,6 +9,7 @@ Event
 │   ├── GraphStarted         a node run that is a graph begins: the node runs below it
 │   ├── NodeStarted          an attempt begins, or goes on after a resume
 │   ├── NodeRetrying         an attempt failed, the next one follows after a wait
+│   ├── NodeFallingBack      the last attempt failed, the fallback takes over
 │   ├── NodeWaiting          a node run sleeps until a time
 │   ├── Spawned              a node called another: a child node run
 │   ├── Decided              a choice took a label or had no case, a condition was true, a call diverged …
@@ -27,7 +28,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from .outcome import Reason, Status, Usage
+from .outcome import MISSING, Reason, Status, Usage
 
 Outline: TypeAlias = tuple[tuple[str, str, str], ...]
 """The nodes of a graph, in order: name, kind and title of each."""
@@ -53,6 +54,7 @@ class RunStarted(Lasting):
     """A run begins: its id, the graph's name and its inputs, and of each of its nodes the name, kind and title.
 
     spec: the graph as plain data (see `spec.document`), where it is to be stored. forked_from: the run it continues.
+    withheld: inputs that hold secrets, and so are not stored.
     """
 
     run_id: str
@@ -61,6 +63,7 @@ class RunStarted(Lasting):
     nodes: Outline = ()
     spec: dict[str, Any] | None = None
     forked_from: str = ""
+    withheld: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,15 @@ class NodeRetrying(Lasting):
 
 
 @dataclass(frozen=True, slots=True)
+class NodeFallingBack(Lasting):
+    """The last attempt of a node run failed, and its fallback takes over."""
+
+    reason: Reason
+    error: BaseException | None = field(default=None, compare=False)
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class NodeWaiting(Lasting):
     """A node run sleeps until `due` (seconds since the epoch)."""
 
@@ -130,8 +142,8 @@ class Decided(Lasting):
     """A decision about `path`.
 
     what: "choice" (detail: the label, taken: the targets), "choice_error" (detail: why none of its cases was taken),
-    "when" (detail: the condition with its values), "fallback" (the attempts have failed, and the fallback takes over),
-    "cached" (its output is taken from an earlier call) or "diverged" (a resumed run called something else here).
+    "when" (detail: the condition with its values), "cached" (its output is taken from an earlier call) or "diverged"
+    (a resumed run called something else here).
     """
 
     what: str
@@ -155,9 +167,9 @@ class GateOpened(Lasting):
 
 @dataclass(frozen=True, slots=True)
 class GateAnswered(Lasting):
-    """Somebody answered the gate `path`. value: as plain JSON, or as it was given in this process."""
+    """Somebody answered the gate `path`. value: MISSING where it was a secret, and so is not stored."""
 
-    value: Any
+    value: Any = MISSING
 
 
 @dataclass(frozen=True, slots=True)

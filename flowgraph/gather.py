@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, Final
 
 import anyio
 
@@ -65,4 +66,15 @@ class _Branches:
         first, *others = sorted(self._errors)
         for index in others:
             self._errors[first].add_note(f"{calls[index].path} failed, too: {brief(self._errors[index])}")
-        raise self._errors[first]
+        raise along_with(self._errors[first], [self._errors[index] for index in others])
+
+
+ALSO: Final = "_flowgraph_also"
+
+
+def along_with(error: BaseException, others: Sequence[BaseException]) -> BaseException:
+    """An error that is raised for several: a resume calls again what raised any of them."""
+    if others:
+        with suppress(AttributeError, TypeError):  # an error may have slots
+            setattr(error, ALSO, tuple(others))
+    return error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from .errors import Break, InputError
+from .gather import along_with
 from .node import Kind, Node, Parameter
 from .outcome import Outcome
 from .policy import Policy
@@ -53,7 +54,7 @@ class MapNode:
         item = inner.output_type
         self.output_type: Any = list if item is Any else list[item]  # type: ignore[valid-type]
         if on_item_failure == "keep":
-            self.output_type = list[Outcome[Any]]
+            self.output_type = list[Outcome[item]]  # type: ignore[valid-type]
 
     def _parameter(self, parameter: Parameter) -> Parameter:
         if parameter.name not in self.each:
@@ -97,7 +98,7 @@ class MapNode:
             first, *others = failed
             error = first.error or RuntimeError(str(first.reason))
             error.add_note(f"item {first.path} of {len(outcomes)}; {len(others)} other items failed too")
-            raise error
+            raise along_with(error, [outcome.error for outcome in others if outcome.error is not None])
         return [outcome.unwrap() for outcome in outcomes if outcome.ok]
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Annotated, Final, Generic, Literal, TypeAlias, TypeVar
 
+from .codec import StoredError
 from .errors import Break, NoOutput
 from .missing import MISSING as MISSING
 
@@ -148,7 +149,7 @@ class Outcome(Generic[T]):
     status: Status
     value: T | None = None
     reason: Reason | None = None
-    error: BaseException | None = field(default=None, compare=False)
+    error: Annotated[BaseException | None, StoredError()] = field(default=None, compare=False)
     attempts: int = 0
     path: str = ""
 

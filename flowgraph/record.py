@@ -213,7 +213,13 @@ class Run:
 
     def _node_started(self, event: ev.NodeStarted) -> None:
         node = self.nodes[event.path]
-        node.status, node.attempt, node.ended, node.due = Status.RUNNING, event.attempt, None, None
+        asks = event.continued and node.gate is not None and node.gate.answer is MISSING
+        node.status, node.attempt, node.ended = Status.WAITING if asks else Status.RUNNING, event.attempt, None
+        if not event.continued:
+            node.due = node.gate = None
+        node.reason = node.error = None
+        if node.parent is not None and node.path in node.parent.causes:  # called again: it is no cause any more
+            node.parent.causes = tuple(path for path in node.parent.causes if path != node.path)
         if node.started is None:
             node.started = event.at
         if node.children and not event.continued:
@@ -224,6 +230,11 @@ class Run:
         node = self.nodes[event.path]
         node.status, node.reason, node.error = Status.RETRYING, event.reason, event.error
         node.due = event.at + event.delay
+        self._charge(node, event.usage)
+
+    def _node_falling_back(self, event: ev.NodeFallingBack) -> None:
+        node = self.nodes[event.path]
+        node.reason, node.error = event.reason, event.error
         self._charge(node, event.usage)
 
     def _node_waiting(self, event: ev.NodeWaiting) -> None:
@@ -281,6 +292,7 @@ _FOLD: dict[type[ev.Lasting], Any] = {
     ev.GraphStarted: Run._graph_started,
     ev.NodeStarted: Run._node_started,
     ev.NodeRetrying: Run._node_retrying,
+    ev.NodeFallingBack: Run._node_falling_back,
     ev.NodeWaiting: Run._node_waiting,
     ev.Spawned: Run._spawned,
     ev.Decided: Run._decided,

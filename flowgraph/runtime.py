@@ -14,28 +14,34 @@ import anyio
 
 from . import events as ev
 from .backends.base import Backend
+from .desk import Desk
+from .errors import StoreError
 from .grace import Grace
+from .journal import Journal
+from .keeping import Where
 from .node_run import NodeRun
+from .past import Past
 from .policy import Limits, Policy, Seconds, seconds
 from .record import Run
 from .slots import Priority, Slot, Slots
 from .streams import Reader
 from .threads import Pool, waker
+from .time_limit import TimeLimit
 
 
-class RunOptions(TypedDict, total=False):
-    """What every way of running takes, beside the graph and its inputs.
+class ResumeOptions(TypedDict, total=False):
+    """What every way of running takes, going on with a run included.
 
-    run_id: a name for the run (default: a random one). deps: what nodes see as `ctx.deps`. on_failure: "isolate"
-    (default: branches that do not depend on a failed node go on) or "stop" (a failure that nothing handles cancels
-    the rest). limits: a `Limits`. max_concurrency: at most so many nodes at work at a time; one that waits for its
-    children does not count (default: no limit). groups: the same for nodes whose policy names a group. threads: at
-    most so many worker threads for sync nodes (default 64). replace: nodes to swap for this run, see `fg.replace`.
-    grace: seconds (or timedelta; default 10) after which a node that was told to end and goes on is named in a warning
-    of the logger "flowgraph" and in a `Logged` event; the run waits for it all the same.
+    deps: what nodes see as `ctx.deps`. on_failure: "isolate" (default: branches that do not depend on a failed node go
+    on) or "stop" (a failure that nothing handles cancels the rest). limits: a `Limits`. max_concurrency: at most so
+    many nodes at work at a time; one that waits for its children does not count (default: no limit). groups: the same
+    for nodes whose policy names a group. threads: at most so many worker threads for sync nodes (default 64). replace:
+    nodes to swap for this run, see `fg.replace`. answers: path → answer for gates. strict_replay: a resumed run that
+    calls other children than before fails. grace: seconds (or timedelta; default 10) after which a node that was told
+    to end and goes on is named in a warning of the logger "flowgraph" and in a `Logged` event; the run waits for it
+    all the same.
     """
 
-    run_id: str | None
     deps: Any
     on_failure: Literal["isolate", "stop"]
     limits: Limits | None
@@ -43,7 +49,21 @@ class RunOptions(TypedDict, total=False):
     groups: Mapping[str, int] | None
     threads: int
     replace: Mapping[str, Any] | None
+    answers: Mapping[str, Any] | None
+    strict_replay: bool
     grace: Seconds
+
+
+class RunOptions(ResumeOptions, total=False):
+    """What running takes, beside the graph and its inputs: the options of `ResumeOptions`, and these two.
+
+    store: where the run is kept, so that it can be resumed: a path (a SQLite file), the address of a PostgreSQL
+    database, or a store (default: nowhere). run_id: a name for the run (default: a random one); when the store has a
+    run of that name, it goes on with that.
+    """
+
+    run_id: str | None
+    store: Where | None
 
 
 class Runtime:
@@ -57,9 +77,14 @@ class Runtime:
         "at_work",
         "backend",
         "deps",
+        "desk",
+        "fault",
         "grace",
         "groups",
+        "journal",
         "late",
+        "past",
+        "pausing",
         "readers",
         "record",
         "run_id",
@@ -67,12 +92,27 @@ class Runtime:
         "slots",
         "stop_on_failure",
         "threads",
+        "time",
     )
 
-    def __init__(self, backend: Backend, record: Run, options: RunOptions) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        record: Run,
+        options: RunOptions,
+        run_id: str,
+        journal: Journal | None = None,
+        past: Past | None = None,
+    ) -> None:
         self.backend = backend
         self.record = record
-        self.run_id = options.get("run_id") or new_run_id()
+        self.run_id = run_id
+        self.journal = journal
+        self.past = past
+        self.desk = Desk(options.get("answers"))
+        self.pausing = False  # what is at work is told to end, and none of it is final
+        self.fault: StoreError | None = None  # why the run cannot go on
+        self.time = TimeLimit()
         self.deps = options.get("deps")
         limit, groups = options.get("max_concurrency"), options.get("groups") or {}
         self.slots = None if limit is None else Slots(limit)
@@ -109,6 +149,8 @@ class Runtime:
     @property
     def why_cancelled(self) -> str:
         """In words, for the nodes that were cut off."""
+        if self.fault is not None:
+            return "the run could not be stored"
         timed_out = self.scope is not None and self.scope.cancel_called
         return "the run's time was up" if timed_out else "from outside"
 
@@ -127,9 +169,11 @@ class Runtime:
             logging.getLogger("flowgraph").warning(text)
             self.show(ev.Logged(self.now(), late, text, {"grace": self.grace.seconds}))
 
-    def tell(self, event: ev.Lasting) -> None:
-        """Keep a lasting event and show it."""
+    def tell(self, event: ev.Lasting, text: str | None = None) -> None:
+        """Keep a lasting event and show it. text: the value that it holds, encoded."""
         self.record.apply(event)
+        if self.journal is not None:
+            self.journal.add(event, text)
         for reader in self.readers:
             reader.put(event)
 
@@ -142,9 +186,20 @@ class Runtime:
         for reader in self.readers:
             reader.put(event)
 
-    def spawn(self, parent: NodeRun, path: str, kind: str, title: str) -> NodeRun:
-        """Record a child that a node run calls."""
-        self.tell(ev.Spawned(self.now(), path, self.seq, parent.path, kind, title))
+    async def stored(self) -> None:
+        """Wait until all events are stored. When they cannot be, the run is told to end, and we with it."""
+        assert self.journal is not None
+        try:
+            await self.journal.stored()
+        except StoreError as error:
+            self.fault = error
+            if self.scope is not None:
+                self.scope.cancel()
+            await anyio.lowlevel.checkpoint()
+
+    def spawn(self, parent: NodeRun, path: str, kind: str, title: str, inputs: str | None = None) -> NodeRun:
+        """Record a child that a node run calls. inputs: their digest."""
+        self.tell(ev.Spawned(self.now(), path, self.seq, parent.path, kind, title, inputs))
         return self.record.nodes[path]
 
     def reader(self) -> Reader:

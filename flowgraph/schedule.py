@@ -11,6 +11,7 @@ One schedule serves one scope: the nodes of a graph, or the children that a runn
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -51,7 +52,10 @@ class Verdict:
 
 
 class Schedule:
-    """The state of one scope. Verbs: `start`, `feed`, `spawn`, `verdict`."""
+    """The state of one scope. Verbs: `start`, `feed`, `spawn`, `verdict`.
+
+    begun: how many attempts of each node lie behind it, in a run that was taken up again.
+    """
 
     __slots__ = (
         "_admitted",
@@ -72,14 +76,16 @@ class Schedule:
         "taken",
     )
 
-    def __init__(self, nodes: tuple[PlanNode, ...] = (), choices: tuple[PlanChoice, ...] = ()) -> None:
+    def __init__(
+        self, nodes: tuple[PlanNode, ...] = (), choices: tuple[PlanChoice, ...] = (), begun: Sequence[int] | None = None
+    ) -> None:
         self.choices = choices
         self.statuses: list[Status] = [PENDING] * len(nodes)
         self.taken: list[Taken | None] = [None] * len(choices)
         self._nodes = list(nodes)
         self._rules = Rules(self._nodes, choices, self.statuses, self.taken)
         self._admitted = [False] * len(nodes)
-        self._attempt = [0] * len(nodes)
+        self._attempt = list(begun or [0] * len(nodes))
         self._waiting = [len(node.parents) + len(node.targeted) for node in nodes]
         self._early = [_worth_a_look(node) for node in nodes]
         self._troubled = [False] * len(nodes)  # some parent ended otherwise than by success
@@ -106,13 +112,17 @@ class Schedule:
                 self._admit(index)
         return self._flush()
 
-    def spawn(self, name: str, attempts: int = 1) -> tuple[int, list[Command]]:
+    def renew(self, node: int) -> None:
+        """A node that has just been told to run begins from its first attempt, whatever lies behind it."""
+        self._attempt[node] = 1
+
+    def spawn(self, name: str, attempts: int = 1, begun: int = 0) -> tuple[int, list[Command]]:
         """Add a node without parents and start it: its number, and what to do."""
         index = len(self._nodes)
         self._nodes.append(PlanNode(name, attempts=attempts))
         self.statuses.append(PENDING)
         self._admitted.append(False)
-        self._attempt.append(0)
+        self._attempt.append(begun)
         self._waiting.append(0)
         self._early.append(0)
         self._troubled.append(False)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from .entry import Entry
 from .graph import Graph
+from .handle import Ref
 from .outcome import MISSING
 from .plan import Plan, plan_of
 from .policy import Join
@@ -62,6 +64,33 @@ class GraphSpec:
         import json
 
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+
+def document(spec: GraphSpec, outputs: Ref | Mapping[str, Ref] | None) -> dict[str, Any]:
+    """A spec, and what the graph's output is, as plain JSON."""
+    if isinstance(outputs, Ref):
+        return {"graph": asdict(spec), "output": asdict(outputs)}
+    return {"graph": asdict(spec), "outputs": {name: asdict(ref) for name, ref in (outputs or {}).items()}}
+
+
+def read_document(plain: Mapping[str, Any]) -> tuple[GraphSpec, Ref | dict[str, Ref]]:
+    """The inverse of `document`. Raises KeyError or TypeError when it is none."""
+    if "output" in plain:
+        return _spec_from(plain["graph"]), _ref_from(plain["output"])
+    return _spec_from(plain["graph"]), {name: _ref_from(ref) for name, ref in plain["outputs"].items()}
+
+
+def _spec_from(plain: Mapping[str, Any]) -> GraphSpec:
+    nodes = [
+        NodeSpec(**{**row, "notes": tuple(row["notes"]), "inner": _spec_from(row["inner"]) if row["inner"] else None})
+        for row in plain["nodes"]
+    ]
+    edges = [EdgeSpec(**row) for row in plain["edges"]]
+    return GraphSpec(plain["name"], plain["title"], tuple(nodes), tuple(edges), dict(plain["conditions"]))
+
+
+def _ref_from(plain: Mapping[str, Any]) -> Ref:
+    return Ref(plain["name"], tuple(plain["keys"]))
 
 
 def spec_of(thing: Any) -> GraphSpec | None:

@@ -7,7 +7,9 @@ from typing import Any
 
 from .call import Call, Place, unwrapped
 from .context import BaseContext, D, Host
+from .missing import MISSING
 from .policy import Policy, Retry, Seconds
+from .question import Question
 from .threads import Portal
 
 
@@ -63,6 +65,30 @@ class SyncContext(BaseContext[D]):
 
         branch: Call[Any] = self._portal.ask(body)
         return branch
+
+    def ask(
+        self,
+        question: str,
+        schema: Any = str,
+        *,
+        key: str | None = None,
+        timeout: Seconds | None = None,
+        default: Any = MISSING,
+    ) -> Any:
+        """Ask a person and wait for the answer; see `Context.ask`. When the run is paused, RuntimeError is raised."""
+
+        async def body() -> Any:
+            return await unwrapped(self._host.ask(Question(question, schema, timeout, default), key or "ask"))
+
+        return self._portal.ask(body)
+
+    def sleep(self, duration: Seconds) -> None:
+        """Wait for so many seconds (or a timedelta); see `Context.sleep`."""
+
+        async def body() -> None:
+            await unwrapped(self._host.sleep(duration))
+
+        self._portal.ask(body)
 
     def gather(self, *calls: Call[Any], max_concurrency: int | None = None) -> list[Any]:
         """Run branches in parallel and give their results in order; see `Context.gather`."""

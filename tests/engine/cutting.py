@@ -163,7 +163,7 @@ def tasks(backend: Backend) -> int:
 
 def look_at_services(live: fg.LiveRun) -> None:
     """No slot is held or waited for, and no thread."""
-    runtime, (_, _, options) = live._running().runtime, live._arguments
+    runtime, options = live._running().runtime, live._options
     pools = {"": runtime.slots, "threads": runtime.threads._slots, **runtime.groups}
     sizes = {"": options.get("max_concurrency"), "threads": options.get("threads", 64), **(options.get("groups") or {})}
     assert {name: pool and pool._free for name, pool in pools.items()} == sizes

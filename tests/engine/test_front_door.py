@@ -12,14 +12,25 @@ import flowgraph as fg
 ROOT = Path(fg.__file__).parents[1]
 
 NAMES = (
-    "END Break ChoiceError ConditionError Context DrawError FlowgraphError Graph GraphError Handle InputError "
-    "InternalError Join LimitExceeded Limits LiveRun Maybe NoOutput Node NodeCancelled NodeRun NodeTimeout Outcome "
-    "OutputError Parameter "
-    "Permanent Policy Problem Reason Retry Run RunCancelled RunFailed Skip Status SubgraphFailed SyncContext Usage "
-    "arun check draw replace run start"
+    "END AnswerRefused Break ChoiceError ConditionError Context Diverged DrawError FlowgraphError Gate Graph "
+    "GraphChanged GraphError Handle InputError InternalError Join LimitExceeded Limits LiveRun Maybe NoOutput "
+    "Node NodeCancelled NodeRun NodeTimeout NotStorable Outcome OutputError Parameter Permanent Policy Problem "
+    "Reason Retry Run RunBusy RunCancelled RunFailed RunNotFound RunPaused Skip Status StoreError SubgraphFailed "
+    "SyncContext Usage afork answer aresume arun check draw fork load_run replace resume run runs start"
 )
 
-HEAVY = ["litellm", "networkx", "graphviz", "flowgraph_nodes", "rich", "typer", "beartype", "simpleeval", "trio"]
+HEAVY = [
+    "litellm",
+    "networkx",
+    "graphviz",
+    "flowgraph_nodes",
+    "rich",
+    "typer",
+    "beartype",
+    "simpleeval",
+    "sqlalchemy",
+    "trio",
+]
 
 
 def test_the_names_are_these() -> None:

@@ -77,6 +77,8 @@ def _script(name: str, rest: list[str]) -> str:
 
 
 def _has_option(rest: list[str], letters: str, *long: str) -> bool:
+    if "--" in rest:
+        rest = rest[: rest.index("--")]
     return any(
         word in long or (re.fullmatch(r"-[A-Za-z]+", word) is not None and any(letter in word for letter in letters))
         for word in rest

@@ -163,15 +163,21 @@ def _opened(place: Place) -> Iterator[BinaryIO]:
         WorkspaceError: it is a folder, a device or the like, or too big.
     """
     descriptor = place.folder.open(place.name, os.O_RDONLY)
-    with open(descriptor, "rb") as file:
-        info = os.fstat(descriptor)
-        if stat.S_ISDIR(info.st_mode):
-            raise WorkspaceError(f"'{place.shown}' is a folder; list_directory shows what is in it")
-        if not stat.S_ISREG(info.st_mode):
-            raise WorkspaceError(f"'{place.shown}' is no regular file but a device, pipe or socket")
-        if info.st_size > BIGGEST:
-            raise WorkspaceError(f"'{place.shown}' is too big: {info.st_size} bytes, the limit is {BIGGEST}")
-        yield file
+    try:
+        _check_readable(os.fstat(descriptor), place.shown)
+        with open(descriptor, "rb", closefd=False) as file:
+            yield file
+    finally:
+        os.close(descriptor)
+
+
+def _check_readable(info: os.stat_result, name: str) -> None:
+    if stat.S_ISDIR(info.st_mode):
+        raise WorkspaceError(f"'{name}' is a folder; list_directory shows what is in it")
+    if not stat.S_ISREG(info.st_mode):
+        raise WorkspaceError(f"'{name}' is no regular file but a device, pipe or socket")
+    if info.st_size > BIGGEST:
+        raise WorkspaceError(f"'{name}' is too big: {info.st_size} bytes, the limit is {BIGGEST}")
 
 
 def _write(place: Place, data: bytes, like: os.stat_result) -> None:

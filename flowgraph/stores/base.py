@@ -33,8 +33,10 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The sole right to write a run, until it is released or the process dies. epoch: rises
-    with every claim, and never comes twice in a store."""
+    """The sole right to write a run, until it is released or the process dies.
+
+    epoch: rises with every claim, and never comes twice in a store.
+    """
 
     run_id: str
     owner: str

@@ -21,7 +21,7 @@ KEEPALIVE: Final = {"tcp_keepalives_idle": 30, "tcp_keepalives_interval": 10, "t
 def open_server(address: str) -> Database:
     """Connect, and make the tables if there are none. Raises StoreError."""
     url = _url(address)
-    name = url.set(query={}).render_as_string(hide_password=True)
+    name = url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
     engine = create_engine(url, hide_parameters=True, pool_pre_ping=True, pool_size=5, max_overflow=20)
     try:
         with translated(name), engine.begin() as connection:

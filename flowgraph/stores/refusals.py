@@ -15,6 +15,7 @@ def this_process() -> str:
 
 
 def closed(store: str) -> StoreError:
+    """A store was used after its end."""
     return StoreError(f"the store {store} is closed")
 
 
@@ -24,6 +25,7 @@ def lost(claim: Claim, store: str, why: str) -> StoreError:
 
 
 def does_not_follow(run_id: str, store: str, first: int, length: int) -> StoreError:
+    """Rows begin at number `first` where `length` are stored."""
     return StoreError(
         f"run {run_id} in {store} has {length} events, so the next is number {length} and not {first}: "
         "nothing was stored"
@@ -39,6 +41,7 @@ def short(run_id: str, store: str, length: int, found: int) -> StoreError:
 
 
 def without_value(run_id: str, store: str, digest: str) -> StoreError:
+    """A value that a journal refers to is not there."""
     return StoreError(
         f"the journal of run {run_id} in {store} is damaged: its value {digest} is missing. "
         "Put back a copy of the store, or delete the run"
@@ -46,6 +49,7 @@ def without_value(run_id: str, store: str, digest: str) -> StoreError:
 
 
 def too_new(store: str, version: int) -> StoreError:
+    """The tables are of a version that this code does not know."""
     return StoreError(
         f"the store {store} was written by a newer flowgraph (its version is {version}, this one knows {SCHEMA}): "
         "upgrade flowgraph-agents, or use another store"

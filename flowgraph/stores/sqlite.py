@@ -20,6 +20,8 @@ from .file_locks import FileLocks
 from .inspection import APPLICATION_ID, check
 
 BUSY_SECONDS: Final = 30.0
+CHECKPOINT_PAGES: Final = 4000
+"""How much the write-ahead log holds (16 MB) before a writer moves it into the file, and waits for the disk twice."""
 WAL_BYTES: Final = 64 * 1024 * 1024
 """What the write-ahead log is cut back to after a great transaction."""
 
@@ -56,6 +58,7 @@ def _engine(path: Path) -> Engine:
         if mode != "wal":
             raise StoreError(f"the store {path} cannot be used: its file system does not support SQLite's WAL mode")
         connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES}")
 
     @event.listens_for(engine, "begin")

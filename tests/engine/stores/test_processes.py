@@ -85,7 +85,7 @@ def test_a_process_that_is_killed_loses_nothing_it_reported(place: str) -> None:
     """SQLite frees the claim with the process; a server needs a moment to see that its client is gone."""
     patience = 0.0 if place.endswith(".db") else 5.0
     with closing(SQLStore(place)) as store:
-        for turn in range(4):
+        for turn in range(3):
             with process(place, f"k{turn}/", 2, 0) as started:
                 begin(started)
                 assert started.stdout is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, Final
 
 ATOMS: Final = frozenset({str, int, float, bool, type(None)})
@@ -10,6 +11,12 @@ _TEXT: Final = frozenset({str})
 
 _compact: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _ascii: Final = json.JSONEncoder(separators=(",", ":")).encode
+_WRITERS: Final[dict[type, Callable[[Any], str]]] = {
+    int: int.__repr__,
+    bool: lambda value: "true" if value else "false",
+    type(None): lambda _: "null",
+}
+"""Quicker than to make ready for what may come inside."""
 
 
 def is_plain(value: Any) -> bool:
@@ -32,7 +39,7 @@ def dumped(value: Any) -> str:
     Raises:
         ValueError: a text of it cannot be given back, a number is too long, or it holds itself.
     """
-    text = _compact(value)
+    text = _WRITERS.get(type(value), _compact)(value)
     if text.isascii():
         return text
     try:

@@ -77,10 +77,19 @@ def _differ_in_fields(a: dict[str, Any], b: dict[str, Any], doubts: list[str]) -
 
 def _differ_as_objects(a: Any, b: Any, doubts: list[str]) -> list[str] | None:
     other = ["the value would be another"]
+    same = _equal(a, b)
+    if same is None or _equal(a, a) is not True:
+        doubts[:] = other
+        return None
+    return None if same else other
+
+
+def _equal(a: Any, b: Any) -> bool | None:
+    """What `==` says; None when it says nothing: it compares identities, raises, or gives no bool."""
+    if not any("__eq__" in vars(kind) for kind in type(a).__mro__[:-1]):
+        return None
     try:
-        if type(a).__eq__ is not object.__eq__ and a == a:
-            return None if a == b else other
-    except Exception:  # noqa: S110  # an == that raises says nothing
-        pass
-    doubts[:] = other
-    return None
+        same = a == b
+    except Exception:  # whatever a user's raises
+        return None
+    return same if isinstance(same, bool) else None

@@ -1,16 +1,35 @@
-"""How pydantic writes and reads a type for us: bytes of every kind and every float survive, names are the fields' own."""
+"""How pydantic writes and reads a type for us: all bytes and floats survive, members of unions say what they are."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
+from uuid import UUID
 
 from flowgraph.fits import adapter_for
 
-_CONFIG: Final = {"ser_json_bytes": "base64", "val_json_bytes": "base64", "ser_json_inf_nan": "constants"}
+_CONFIG: Final[dict[str, Any]] = {
+    "ser_json_bytes": "base64",
+    "val_json_bytes": "base64",
+    "ser_json_inf_nan": "constants",
+}
 _CONFIGURED: Final = ("model", "dataclass", "typed-dict")
 """Schemas that have a config of their own."""
 _OPAQUE: Final = frozenset({"cls", "config", "default", "metadata"})
 """Parts of a schema that hold no schemas."""
+_LEAVES: Final[dict[str, type]] = {
+    "bytes": bytes,
+    "date": date,
+    "datetime": datetime,
+    "decimal": Decimal,
+    "time": time,
+    "timedelta": timedelta,
+    "uuid": UUID,
+}
+"""Schemas of types that are written as text, so that a union with text could not tell."""
 
 
 class Schema(NamedTuple):
@@ -32,7 +51,9 @@ def schema_for(type_: Any) -> Schema:
     """Build the schema. Raises pydantic's errors for a type that it has no notion of."""
     from pydantic_core import CoreConfig, SchemaSerializer, SchemaValidator
 
-    schema, config = _configured(adapter_for(type_).core_schema), CoreConfig(**_CONFIG)  # type: ignore[typeddict-item]
+    core = adapter_for(type_).core_schema
+    schema = _adapted(core, {item["ref"]: item for item in core.get("definitions", ())})
+    config = CoreConfig(**_CONFIG)
     # classes bring serializers and validators made with their own config: not to be used here
     return Schema(
         SchemaSerializer(schema, config, _use_prebuilt=False),
@@ -40,13 +61,59 @@ def schema_for(type_: Any) -> Schema:
     )
 
 
-def _configured(schema: Any) -> Any:
-    """A schema in which every class is written and read by our config."""
+def _adapted(schema: Any, definitions: dict[str, Any]) -> Any:
+    """A schema in which every class is written and read by our config, and members of unions have their names."""
     if isinstance(schema, list | tuple):
-        return type(schema)(map(_configured, schema))
+        return type(schema)(_adapted(part, definitions) for part in schema)
     if not isinstance(schema, dict):
         return schema
-    copy = {key: part if key in _OPAQUE else _configured(part) for key, part in schema.items()}
+    copy = {key: part if key in _OPAQUE else _adapted(part, definitions) for key, part in schema.items()}
     if schema.get("type") in _CONFIGURED:
         copy["config"] = {**schema.get("config", {}), **_CONFIG}
+    elif schema.get("type") == "union":
+        copy["choices"] = [_member(choice, definitions) for choice in copy["choices"]]
     return copy
+
+
+def _member(choice: Any, definitions: dict[str, Any]) -> Any:
+    """A member of a union: a class, or what would look like text, is written with its name beside it."""
+    schema = choice[0] if isinstance(choice, tuple) else choice
+    kind = _class_of(schema, definitions)
+    if kind is None:
+        return choice
+    from pydantic_core import core_schema
+
+    name = core_schema.typed_dict_field(core_schema.literal_schema([kind.__qualname__]))
+    named = {"is": name, "value": core_schema.typed_dict_field(schema)}
+    writing = core_schema.wrap_serializer_function_ser_schema(_writer(kind), schema=schema)
+    return core_schema.no_info_after_validator_function(
+        itemgetter("value"),
+        core_schema.typed_dict_schema(named, extra_behavior="forbid", config=core_schema.CoreConfig(**_CONFIG)),
+        serialization=writing,
+    )
+
+
+def _writer(kind: type) -> Callable[[Any, Any], Any]:
+    from pydantic_core import PydanticSerializationUnexpectedValue
+
+    def write(value: Any, handler: Any) -> Any:
+        if type(value) is not kind:
+            raise PydanticSerializationUnexpectedValue(f"no {kind.__qualname__}")
+        return {"is": kind.__qualname__, "value": handler(value)}
+
+    return write
+
+
+def _class_of(schema: Any, definitions: dict[str, Any]) -> type | None:
+    """The class that a member of a union stands for, None when it is no such class."""
+    while True:
+        kind = schema["type"]
+        if kind in ("model", "dataclass"):
+            found: type = schema["cls"]
+            return found
+        if kind == "definition-ref":
+            schema = definitions[schema["schema_ref"]]
+        elif kind.startswith("function-") and "schema" in schema:
+            schema = schema["schema"]
+        else:
+            return _LEAVES.get(kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from functools import cache
-from types import NoneType, UnionType
+from types import UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin
 
 from flowgraph.errors import NotStorable, StoreError, brief
@@ -104,10 +104,10 @@ def _refused_as_strange(value: Any, where: str) -> str:
     if holds_secret(value):
         raise Withheld(dumped(readable(value)))
     place, part = strange_part(value) or ("", value)
-    inside = f" with {'an' if type(part).__name__[0] in 'aeiouAEIOU' else 'a'} {type(part).__name__} at {place}"
+    inside = f" with something of type {type(part).__qualname__} at {place}" if place else ""
     raise NotStorable(
-        f"{_given(value, where)}{inside if place else ''}, but declares no type: only plain JSON (dict, list, str, int, "
-        "float, bool, None) can be stored then. Declare what it returns, such as a pydantic model or a dataclass"
+        f"{_given(value, where)}{inside}, but declares no type: only plain JSON (dict, list, str, int, float, bool, "
+        "None) can be stored then. Declare what it returns, such as a pydantic model or a dataclass"
     )
 
 

@@ -92,6 +92,7 @@ LEFT_ALONE = [
     "chmod 755 run.sh",
     "chmod 0644 run.sh",
     "find . -name '*.py' -exec grep -l x {} +",
+    "find . -name rm",
     "ls # rm -rf /",
     "echo shutdown reboot",
     "awk '{print $1 > 2}' x",

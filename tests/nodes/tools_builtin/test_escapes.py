@@ -23,6 +23,12 @@ pytestmark = pytest.mark.anyio
 MARK = "outside-secret"
 
 
+@pytest.fixture
+def anyio_backend() -> str:
+    """One will do: these tools do their work on a thread."""
+    return "asyncio"
+
+
 class Land:
     """A workspace `R`, a sibling whose name begins like it, a folder far away, and links of every kind."""
 

@@ -19,6 +19,12 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
+def anyio_backend() -> str:
+    """One will do: these tools do their work on a thread."""
+    return "asyncio"
+
+
+@pytest.fixture
 def tools(tmp_path: Path) -> Tools:
     return Tools(tmp_path)
 

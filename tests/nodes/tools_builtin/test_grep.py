@@ -21,6 +21,12 @@ RIPGREP = shutil.which("rg")
 
 
 @pytest.fixture
+def anyio_backend() -> str:
+    """One will do: these tools do their work on a thread."""
+    return "asyncio"
+
+
+@pytest.fixture
 def no_ripgrep(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "_ripgrep", lambda query: None)
 

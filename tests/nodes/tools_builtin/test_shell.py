@@ -7,15 +7,23 @@ import re
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import anyio
 import pytest
 
-from flowgraph_nodes.tools.builtin import Limits, LocalExecutor, SandboxExecutor, executors
-from flowgraph_nodes.tools.builtin.process import Capture
+from flowgraph_nodes.tools.builtin import (
+    Capture,
+    Ended,
+    Limits,
+    LocalExecutor,
+    SandboxExecutor,
+    ShellUnavailable,
+    Workspace,
+    executors,
+)
 
 from .using import SANDBOX_PROBLEM, Tools, needs_sandbox
 
@@ -175,6 +183,26 @@ def test_a_capture_keeps_beginning_and_end() -> None:
     assert Capture(4).text() == ""
 
 
+class Recording:
+    """An executor of somebody else's."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, Path, float, tuple[Path, ...]]] = []
+
+    async def run(self, command: str, folder: Path, seconds: float, roots: Sequence[Path] = ()) -> Ended:
+        self.asked.append((command, folder, seconds, tuple(roots)))
+        stdout, stderr = Capture(10), Capture(10)
+        stdout.feed(b"from elsewhere")
+        return Ended(0, stdout, stderr)
+
+
+async def test_another_executor_takes_the_place_of_ours(tmp_path: Path) -> None:
+    executor = Recording()
+    tools = Tools(Workspace(tmp_path / "w", roots=[tmp_path]), executor=executor)
+    assert "from elsew\n[4 bytes left out]" in await tools.text("run_bash", command="ls", timeout_seconds=5)
+    assert executor.asked == [("ls", (tmp_path / "w").resolve(), 5, (tmp_path.resolve(),))]
+
+
 # -- without a sandbox
 
 
@@ -271,6 +299,12 @@ async def test_a_fork_bomb_ends(boxed: SandboxExecutor, tmp_path: Path) -> None:
     assert ended.why
     assert "alive" in await inside(tmp_path, "echo alive")
     assert await gone("bomb() {")
+
+
+@needs_sandbox
+async def test_no_sandbox_around_the_whole_system(tmp_path: Path) -> None:
+    with pytest.raises(ShellUnavailable, match="whole system"):
+        await SandboxExecutor().run("true", tmp_path, 1, [Path("/")])
 
 
 @needs_sandbox

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Final
 
 from flowgraph_nodes.tools.builtin.words import Simple, commands
@@ -91,7 +92,8 @@ def _is_system(path: str) -> bool:
 
 def _removes_folders(name: str, rest: list[str], piped: bool) -> bool:
     if name == "find":
-        return "-delete" in rest or any(os.path.basename(word) == "rm" for word in rest)
+        runs = (os.path.basename(after) for word, after in pairwise(rest) if word.startswith(("-exec", "-ok")))
+        return "-delete" in rest or "rm" in runs
     return name == "rm" and _has_option(rest, "rR", "--recursive")
 
 

@@ -4,6 +4,9 @@ A command sees the programs of the system, read-only; the workspace, writable, a
 its own; and nothing else: no home folders, no other data, no sockets, no other processes, and no network unless asked.
 It has namespaces of its own for all of that, no privileges, a clean environment and limits. When its time is up, the
 first process of its process namespace is killed, and with it the kernel ends everything in there.
+
+Better not run agents as root. The sandbox takes root's privileges away, but what a command writes in the workspace
+belongs to root, programs with the set-user-ID bit included.
 """
 
 from __future__ import annotations
@@ -81,6 +84,8 @@ class SandboxExecutor:
                 f"commands run in a sandbox only, and there is none: {found.problem}. The owner of this agent can "
                 "install bubblewrap, or allow commands without a sandbox (sandbox=False)"
             )
+        if Path("/") in (folder, *roots):
+            raise ShellUnavailable("the workspace is the whole system, so no sandbox can protect it; use a folder")
         arguments = [
             *self._arguments(found, folder, roots),
             *self._limits.script(seconds, processes=True),

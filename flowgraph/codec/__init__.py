@@ -6,20 +6,27 @@ makes no module load.
 
 values       `encode`, `decode`: values of declared types, with the proof
 details      `encode_detail`: what a node kept, as JSON, lossy
-failures     `encode_error`, `decode_error`, and how errors are fields of stored values
+failures     `encode_error`, `decode_error`
+fields       errors, and values of any type, as fields of stored values
 digests      `digest`: equal for equal values, in every process
+schemas      how pydantic writes and reads a type for us
+proof        whether what was loaded is what was stored
+attributes   values without a declared type, with what they are
 parts        what values are made of, and which of it is secret
+classes      names of classes, and classes by name
 plain        plain JSON and its texts
 """
 
 from .details import encode_detail
 from .digests import digest
-from .failures import StoredError, decode_error, encode_error
+from .failures import decode_error, encode_error
+from .fields import StoredError, StoredValue
 from .parts import holds_secret
 from .values import Withheld, decode, encode
 
 __all__ = [
     "StoredError",
+    "StoredValue",
     "Withheld",
     "decode",
     "decode_error",

@@ -48,28 +48,6 @@ def decode_error(row: dict[str, Any]) -> BaseException:
     return error
 
 
-class StoredError:
-    """Marks a field that holds an error or None (`Annotated[…, StoredError()]`): pydantic writes and reads it so."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        from pydantic_core import core_schema
-
-        writing = core_schema.plain_serializer_function_ser_schema(_error_to_json, when_used="json")
-        return core_schema.no_info_plain_validator_function(_error_from_json, serialization=writing)
-
-
-def _error_to_json(error: BaseException | None) -> dict[str, Any] | None:
-    return None if error is None else encode_error(error)
-
-
-def _error_from_json(value: Any) -> BaseException | None:
-    if value is None or isinstance(value, BaseException):
-        return value
-    if not isinstance(value, dict):
-        raise ValueError("an error, or None, is expected")  # noqa: TRY004  # pydantic wants this one
-    return decode_error(value)
-
-
 def _written(error: BaseException, depth: int) -> dict[str, Any]:
     kind = type(error)
     row: dict[str, Any] = {"class": name_of(kind), "text": words_of(error)}

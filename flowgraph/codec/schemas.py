@@ -53,7 +53,7 @@ def schema_for(type_: Any) -> Schema:
 
     core = adapter_for(type_).core_schema
     schema = _adapted(core, {item["ref"]: item for item in core.get("definitions", ())})
-    config = CoreConfig(**_CONFIG)
+    config = CoreConfig(**_CONFIG)  # type: ignore[typeddict-item]
     # classes bring serializers and validators made with their own config: not to be used here
     return Schema(
         SchemaSerializer(schema, config, _use_prebuilt=False),
@@ -84,11 +84,12 @@ def _member(choice: Any, definitions: dict[str, Any]) -> Any:
     from pydantic_core import core_schema
 
     name = core_schema.typed_dict_field(core_schema.literal_schema([kind.__qualname__]))
+    config = core_schema.CoreConfig(**_CONFIG)  # type: ignore[typeddict-item]
     named = {"is": name, "value": core_schema.typed_dict_field(schema)}
     writing = core_schema.wrap_serializer_function_ser_schema(_writer(kind), schema=schema)
     return core_schema.no_info_after_validator_function(
         itemgetter("value"),
-        core_schema.typed_dict_schema(named, extra_behavior="forbid", config=core_schema.CoreConfig(**_CONFIG)),
+        core_schema.typed_dict_schema(named, extra_behavior="forbid", config=config),
         serialization=writing,
     )
 

@@ -6,13 +6,19 @@ a transcript cannot be built.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, overload
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias, overload
 
+from flowgraph.codec import digest
 from flowgraph_nodes.errors import TranscriptError
 from flowgraph_nodes.messages import AssistantMessage, Message, ToolMessage
 from flowgraph_nodes.wire import WireMessage, from_wire, to_wire
+
+_Rolled: TypeAlias = tuple[int, str | None]
+"""How many messages a digest covers, and the digest; None when one of them has none."""
+_START: Final[_Rolled] = (0, "")
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -27,11 +33,13 @@ class Transcript(Sequence[Message]):
     """
 
     messages: tuple[Message, ...]
+    _rolled: _Rolled = field(compare=False, repr=False)
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         checked = tuple(messages)
         _check(checked)
         object.__setattr__(self, "messages", checked)
+        object.__setattr__(self, "_rolled", _START)
 
     def add(self, *messages: Message) -> Transcript:
         """A transcript with `messages` at its end; they must be complete in themselves."""
@@ -63,9 +71,19 @@ class Transcript(Sequence[Message]):
         """
         return cls(from_wire(message) for message in messages)
 
+    def __digest__(self) -> str | None:
+        """For `flowgraph.codec.digest`: a rolling digest, so that only messages that came since the last are read."""
+        count, rolled = self._rolled
+        for message in self.messages[count:]:
+            one = digest(message)
+            rolled = None if rolled is None or one is None else hashlib.sha256(f"{rolled}{one}".encode()).hexdigest()
+        object.__setattr__(self, "_rolled", (len(self.messages), rolled))
+        return rolled
+
     def _joined(self, more: tuple[Message, ...]) -> Transcript:
         joined = object.__new__(Transcript)
         object.__setattr__(joined, "messages", self.messages + more)
+        object.__setattr__(joined, "_rolled", self._rolled)
         return joined
 
     def __len__(self) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from flowgraph.outcome import Usage
+from flowgraph.codec import StoredValue
 from flowgraph.node_run import NodeRun
+from flowgraph.outcome import Usage
 from flowgraph_nodes.agents.reasons import StopReason
 from flowgraph_nodes.messages import Message
 from flowgraph_nodes.transcript import Transcript
@@ -21,7 +22,7 @@ class AgentResult:
     "stopped_by_tool". usage: tokens, calls and money of this run, nested agents included.
     """
 
-    output: Any
+    output: Annotated[Any, StoredValue()]
     messages: tuple[Message, ...]
     new_messages: tuple[Message, ...]
     stop_reason: StopReason

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+from flowgraph.codec import StoredValue
 from flowgraph_nodes.messages import ToolCall, ToolMessage
 from flowgraph_nodes.redact import redacted
 from flowgraph_nodes.tools.text import to_text
@@ -22,7 +23,7 @@ BAD_RESULT: Final = "BadResult"
 class Stop:
     """Returned by a tool to end the agent's run: the call succeeded, `payload` is the outcome."""
 
-    payload: Any = None
+    payload: Annotated[Any, StoredValue()] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class ToolResult:
 
     call: ToolCall
     text: str
-    value: Any = None
+    value: Annotated[Any, StoredValue()] = None
     failure: Failure | None = None
     stop: Stop | None = None
 

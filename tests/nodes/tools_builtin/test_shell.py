@@ -286,10 +286,10 @@ async def test_the_sandbox_has_a_network_only_when_asked(tmp_path: Path) -> None
 
 @needs_sandbox
 async def test_the_sandbox_limits_the_number_of_processes(boxed: SandboxExecutor, tmp_path: Path, unusual: str) -> None:
-    command = f"for i in $(seq 80); do sleep {unusual} & done; sleep 3; echo $(jobs | wc -l) are running"
-    ended = await boxed.run(command, tmp_path.resolve(), 5)
-    assert ended.why  # ended by us (for root) or by the time: bash waits for a free place
-    assert "80 are running" not in ended.stdout.text()
+    command = f"for i in $(seq 80); do sleep {unusual} & done; echo all are running; sleep 30"
+    ended = await boxed.run(command, tmp_path.resolve(), 2)
+    # root's are counted by us, now and then; for others the kernel refuses, and bash waits for a free place
+    assert "more than 40 processes" in ended.why or "all are running" not in ended.stdout.text()
     assert await gone("sleep", unusual)
 
 

@@ -1,23 +1,25 @@
 """One attempt of one node. Each function of the chain adds one concern and is named for it.
 
-slot → time limit → validation → call; around them, `attempt` turns whatever happened into an `Ending`.
+slot → limits → time limit → validation → call; around them, `attempt` turns whatever happened into an `Ending`.
 (The journal comes before the slot. Retries are the scheduler's, so that they can be durable, too.)
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import anyio
 
+from .budget import Budget
 from .context import Context
-from .errors import Break, NodeCancelled, NodeTimeout, OutputError, Skip, brief, words_of
+from .errors import Break, LimitExceeded, NodeCancelled, NodeTimeout, OutputError, Skip, brief, words_of
 from .fits import Check
 from .grace import Grace
 from .node import Node
-from .outcome import MISSING, Reason, Status
+from .outcome import MISSING, Reason, Status, Usage
 from .slots import Slot
 from .time_limit import TimeLimit
 from .wiring import Checks, check_inputs
@@ -47,12 +49,16 @@ class Job:
     in_loop: bool = False
     spent: float = 0.0  # seconds that the attempt took; only kept where time is limited
     time: TimeLimit = field(default_factory=TimeLimit)
+    budgets: tuple[Budget, ...] = ()
+    depth: int = 0  # below the run
+    fresh: bool = True  # the node run begins for the first time
 
 
 async def attempt(job: Job) -> Ending:
     """Run the attempt. Never raises but for cancellation from outside, KeyboardInterrupt and SystemExit."""
     try:
-        body = _validated if job.slot is None and job.limit is None else _in_slot  # most nodes have no limits
+        plain = job.slot is None and job.limit is None and not job.budgets  # as most nodes are
+        body = _validated if plain else _in_slot
         return Ending(Status.SUCCEEDED, await body(job))
     except Skip as signal:
         return Ending(Status.SKIPPED, reason=Reason("skip", detail=words_of(signal)))
@@ -62,6 +68,8 @@ async def attempt(job: Job) -> Ending:
             return Ending(Status.SUCCEEDED, value, error=signal)
         error = RuntimeError("fg.Break was raised outside of a loop")
         return Ending(Status.FAILED, reason=Reason("error", detail=brief(error)), error=error)
+    except LimitExceeded as error:
+        return Ending(Status.FAILED, reason=Reason("limit", detail=words_of(error)), error=error)
     except NodeTimeout as error:
         if job.limit is not None and error.args and error.args[0] is job:
             limit = f"{job.limit:g} s"
@@ -98,12 +106,42 @@ def _timeout(job: Job, signal: NodeTimeout) -> NodeTimeout:
 
 async def _in_slot(job: Job) -> Any:
     if job.slot is None:
-        return await _in_time(job)
+        return await _within_limits(job)
     await job.slot.take()
     try:
-        return await _in_time(job)
+        return await _within_limits(job)
     finally:
         job.slot.give_back()
+
+
+async def _within_limits(job: Job) -> Any:
+    """Within the limits of the node run and of those above it. Raises LimitExceeded before anything is paid for."""
+    for budget in job.budgets:
+        budget.begin(job.depth, job.fresh)
+    spends: Usage | None = getattr(job.node, "spends", None) if job.budgets else None
+    if spends is None:
+        return await _in_time(job)
+    await _refuse_unpriced(job)
+    admitted: list[Budget] = []
+    try:
+        for budget in job.budgets:
+            budget.admit(spends)
+            admitted.append(budget)
+        return await _in_time(job)
+    except BaseException:
+        for budget in admitted:
+            budget.take_back(spends)
+        raise
+
+
+async def _refuse_unpriced(job: Job) -> None:
+    """A cost limit cannot hold what has no known price."""
+    priced: Callable[[], Awaitable[bool]] | None = getattr(job.node, "priced", None)
+    limited = next((budget for budget in job.budgets if budget.limits.cost is not None), None)
+    if limited is not None and priced is not None and not await priced():
+        where = f"'{limited.path}'" if limited.path else "the run"
+        what = getattr(job.node, "title", "") or job.node.name
+        raise LimitExceeded(f"no price is known for {what}, so the cost limit of {where} refuses it")
 
 
 async def _in_time(job: Job) -> Any:

@@ -18,7 +18,7 @@ from .fits import shown
 from .graph import Graph
 from .outcome import MISSING, Reason, Status
 from .plan import Plan
-from .policy import Limits, Seconds, seconds
+from .policy import seconds
 from .record import Run
 from .runtime import RunOptions, Runtime
 from .schedule import Verdict
@@ -44,7 +44,7 @@ class Execution:
         self.plan = plan
         self.session = session
         self.record = session.record
-        self.limits = options.get("limits") or Limits()
+        self.limits = [limits for limits in (plan.graph.limits, options.get("limits")) if limits is not None]
         self.errors: dict[str, BaseException] = {}
         if session.past is not None:
             options = {**options, "answers": None}  # they are recorded already
@@ -52,6 +52,9 @@ class Execution:
         self._wait = wait
         for event, text in session.first:
             self.runtime.tell(stamped(event, at=self.runtime.now()), text)
+        self.runtime.budgets = tuple(
+            self.runtime.budget(limits, self.record.root) for limits in self.limits if limits.counts
+        )
         self.drive = Drive(self.runtime, plan, session.inputs, self.record.root, past=session.past)
 
     async def run(self) -> None:
@@ -60,9 +63,11 @@ class Execution:
             self._read_outputs()
             self.runtime.close()
             return
-        runtime, limit = self.runtime, self.limits.run_timeout
+        runtime = self.runtime
+        times = [seconds(limits.run_timeout) for limits in self.limits if limits.run_timeout is not None]
+        limit = min(times, default=None)
         try:
-            with anyio.move_on_after(None if limit is None else seconds(limit)) as runtime.scope:
+            with anyio.move_on_after(limit) as runtime.scope:
                 runtime.time.scope = runtime.scope
                 verdict = await self._watched()
             if runtime.scope.cancel_called:
@@ -91,7 +96,7 @@ class Execution:
         finally:
             self.runtime.close()
 
-    def _cut(self, limit: Seconds | None) -> None:
+    def _cut(self, limit: float | None) -> None:
         """The run was told to end: for good, or until people have answered."""
         runtime = self.runtime
         if runtime.fault is not None:
@@ -100,7 +105,7 @@ class Execution:
             due = min((gate.due for gate in self.record.gates if gate.due is not None), default=None)
             runtime.tell(ev.RunPaused(runtime.now(), "", runtime.seq, due))
         else:
-            self._ran_out_of_time(seconds(limit or 0))
+            self._ran_out_of_time(limit or 0.0)
 
     def _fail(self, fault: StoreError) -> None:
         """The journal cannot be written: what is stored can be resumed, what is only here is in the record."""

@@ -18,7 +18,7 @@ from .map import MapNode, OnItemFailure
 from .node import NAME, FunctionNode, Node, Parameter, as_node, refuse_unnamed
 from .node import Kind as ParameterKind
 from .outcome import MISSING
-from .policy import Join, Policy, Retry, Seconds
+from .policy import Join, Limits, Policy, Retry, Seconds
 
 if TYPE_CHECKING:
     from .context import Context
@@ -31,13 +31,17 @@ T_co = TypeVar("T_co", covariant=True)
 class Graph:
     """A workflow: `graph.input`, `@graph.node`, `graph.add`, `graph.map`, `graph.choose`, `graph.output`.
 
-    name: an identifier. policy: defaults for the nodes' own settings. title: free text for drawings.
+    name: an identifier. policy: defaults for the nodes' own settings. limits: what a run of the graph may take, alone
+    or inside of another. title: free text for drawings.
     """
 
     kind = "graph"
 
-    def __init__(self, name: str, *, policy: Policy | None = None, title: str = "") -> None:
+    def __init__(
+        self, name: str, *, policy: Policy | None = None, limits: Limits | None = None, title: str = ""
+    ) -> None:
         self.name = _checked_name(name, "a graph")
+        self.limits = limits
         self.title = title
         self.policy = policy or Policy()
         self.inputs: dict[str, Input] = {}

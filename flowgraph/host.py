@@ -22,7 +22,7 @@ from .node import Node, as_node
 from .node_run import NodeRun
 from .outcome import MISSING, Outcome, Reason, Status
 from .past import Recorded
-from .policy import Policy
+from .policy import Limits, Policy, seconds
 from .runtime import Runtime
 from .schedule import Schedule
 from .station import Station
@@ -32,6 +32,11 @@ RunGraph = Callable[["Host", Any, dict[str, Any]], Awaitable[Any]]
 
 DERIVED: Final = ("graph", "map", "loop")
 """Kinds of nodes whose output is made of what lies below them: where it cannot be stored, a resume makes it again."""
+
+
+def limits_of(node: Node, policy: Policy) -> tuple[Limits, ...]:
+    """The limits of a node and all below it: those that it brings along, and those that its place gives it."""
+    return tuple(limits for limits in (getattr(node, "limits", None), policy.limits) if limits is not None)
 
 
 class Inner(Protocol):
@@ -56,7 +61,7 @@ class Host(Station):
         "graph",
         "in_loop",
         "input_checks",
-        "node",
+        "limits",
         "output_check",
         "policy",
         "recorded",
@@ -78,9 +83,12 @@ class Host(Station):
         in_loop: bool,
         above: Host | None = None,
     ) -> None:
-        super().__init__(runtime, run, above)
-        self.node = node
+        super().__init__(runtime, run, node, above)
         self.policy = policy
+        self.limits = limits_of(node, policy)
+        for limits in self.limits:
+            if limits.counts:
+                self.budgets += (runtime.budget(limits, run, self.depth),)
         self.run_graph_in = run_graph_in
         self.in_loop = in_loop
         self.input_checks: dict[str, Check] | None = None
@@ -129,6 +137,9 @@ class Host(Station):
             self.output_check,
             slot,
             self.in_loop,
+            budgets=self.budgets,
+            depth=self.depth,
+            fresh=number == 1 and not self.continues,
         )
         runtime.at_work[self.run.path] = self.run
         try:
@@ -182,11 +193,10 @@ class Host(Station):
 
     def _time_left(self) -> float | None:
         """The time limit of the next attempt: its own, or what is left of that for all attempts."""
-        limit, total = self.policy.limit, self.policy.total_limit
-        if total is None:
-            return limit
-        left = max(total - self.spent, 0.0)
-        return left if limit is None else min(limit, left)
+        found = [self.policy.limit, *(seconds(limits.run_timeout) for limits in self.limits if limits.run_timeout)]
+        if self.policy.total_limit is not None:
+            found.append(max(self.policy.total_limit - self.spent, 0.0))
+        return min((limit for limit in found if limit is not None), default=None)
 
     def _warned(self, ending: Ending, count: int) -> Ending:
         """Say that an `await` was forgotten. Where warnings are errors, it is one of this node."""
@@ -213,6 +223,10 @@ class Host(Station):
         if total is not None and self.spent + delay >= total:
             error.add_note(f"no time is left for another attempt: the limit for all of them is {total:g} s")
             return Answered(ask, None)
+        for budget in self.budgets:
+            if not budget.retry():
+                error.add_note(f"no retry is left: the limit for all of them is {budget.limits.retries}")
+                return Answered(ask, None)
         self.spent += delay
         runtime, reason, usage = self.runtime, Reason("error", detail=brief(error)), self.take_usage()
         runtime.tell(ev.NodeRetrying(runtime.now(), self.path, runtime.seq, self.attempt, delay, reason, error, usage))

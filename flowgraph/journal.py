@@ -97,7 +97,7 @@ class Journal:
         await self._in_thread(partial(self.store.release, self._claim))
 
     async def _in_thread(self, body: Callable[[], None]) -> None:
-        if getattr(self.store, "instant", False):
+        if self.store.instant:
             body()
             return
         with anyio.CancelScope(shield=True):

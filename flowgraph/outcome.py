@@ -88,7 +88,7 @@ class Reason:
 _WORDS: Final[dict[str, str]] = {
     "error": "it raised {detail}",
     "timeout": "it ran past its time limit: {detail}",
-    "limit": "a limit was used up: {detail}",
+    "limit": "{detail}",
     "skip": "it skipped itself: {detail}",
     "condition": "its condition was false: {detail}",
     "condition_error": "its condition raised: {detail}",

@@ -116,13 +116,52 @@ Join.ANY = Join(quorum=1)
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """What a run, or a node run with everything below it, may take. None: no limit.
+
+    run_timeout: seconds (or timedelta) from start to end, without the time that people are waited for. nodes: how many
+    node runs may begin. depth: how deep they may lie below it. retries: how many attempts after the first, of all
+    nodes together. tokens (input and output), cost (USD), model_calls, tool_calls: when one is used up, model and tool
+    calls are refused with LimitExceeded; nodes that make none still run. A model whose price is not known is refused
+    under a cost limit.
+
+    Raises ValueError for what is negative or no number.
+    """
+
+    run_timeout: Seconds | None = None
+    nodes: int | None = None
+    depth: int | None = None
+    retries: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+    model_calls: int | None = None
+    tool_calls: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.run_timeout is not None:
+            seconds(self.run_timeout, "run_timeout")
+        if self.cost is not None and not (isinstance(self.cost, int | float) and self.cost >= 0):
+            raise ValueError(f"Limits.cost must be a number of USD of at least 0, not {self.cost!r}")
+        for name in ("nodes", "depth", "retries", "tokens", "model_calls", "tool_calls"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+                raise ValueError(f"Limits.{name} must be a whole number of at least 0, not {value!r}")
+
+    @property
+    def counts(self) -> bool:
+        """Whether anything but time is limited."""
+        return self != Limits(self.run_timeout)
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """The settings of a node that a graph may also set for all its nodes; a node's own win, field by field.
 
     retry: a `Retry`. timeout: seconds (or timedelta) for one attempt. total_timeout: for all attempts and the waits
     between them (waiting for a slot counts to neither). group: of the run's `groups`, which limits how many of its
     nodes are at work at a time. priority: who is first when nodes wait for a slot, the higher the earlier (default 0;
-    among equals, the longest remaining path). None means "not set here".
+    among equals, the longest remaining path). limits: a `Limits` for the node and everything below it. None means "not
+    set here".
     """
 
     retry: Retry | None = None
@@ -130,8 +169,11 @@ class Policy:
     total_timeout: Seconds | None = None
     group: str | None = None
     priority: float | None = None
+    limits: Limits | None = None
 
     def __post_init__(self) -> None:
+        if self.limits is not None and not isinstance(self.limits, Limits):
+            raise TypeError(f"limits must be a flowgraph.Limits, not {self.limits!r}: write limits=Limits(tokens=1000)")
         if self.retry is not None and not isinstance(self.retry, Retry):
             raise TypeError(f"retry must be a flowgraph.Retry, not {self.retry!r}: write retry=Retry(attempts=3)")
         if self.timeout is not None:
@@ -158,14 +200,3 @@ class Policy:
     def total_limit(self) -> float | None:
         """The time limit of all attempts in seconds."""
         return None if self.total_timeout is None else seconds(self.total_timeout)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a run may take. run_timeout: seconds (or timedelta) from its start to its end. None: no limit."""
-
-    run_timeout: Seconds | None = None
-
-    def __post_init__(self) -> None:
-        if self.run_timeout is not None:
-            seconds(self.run_timeout, "run_timeout")

@@ -14,6 +14,7 @@ import anyio
 
 from . import events as ev
 from .backends.base import Backend
+from .budget import Budget
 from .desk import Desk
 from .errors import StoreError
 from .grace import Grace
@@ -76,6 +77,7 @@ class Runtime:
         "_wake",
         "at_work",
         "backend",
+        "budgets",
         "deps",
         "desk",
         "fault",
@@ -113,6 +115,7 @@ class Runtime:
         self.pausing = False  # what is at work is told to end, and none of it is final
         self.fault: StoreError | None = None  # why the run cannot go on
         self.time = TimeLimit()
+        self.budgets: tuple[Budget, ...] = ()
         self.deps = options.get("deps")
         limit, groups = options.get("max_concurrency"), options.get("groups") or {}
         self.slots = None if limit is None else Slots(limit)
@@ -185,6 +188,15 @@ class Runtime:
             return
         for reader in self.readers:
             reader.put(event)
+
+    def budget(self, limits: Limits, run: NodeRun, depth: int = 0) -> Budget:
+        """A budget for a node run and all below it, with what was used of it in a run that is taken up again."""
+        begun = [node for node in run.walk() if node.attempt and node is not run]
+        retries = sum(node.attempt - 1 for node in begun)
+        return Budget(limits, run.path, self._tell_near, depth, run.usage, len(begun), retries)
+
+    def _tell_near(self, path: str, limit: str, used: float, most: float) -> None:
+        self.show(ev.LimitNear(self.now(), path, limit, used, most))
 
     async def stored(self) -> None:
         """Wait until all events are stored. When they cannot be, the run is told to end, and we with it."""

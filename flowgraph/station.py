@@ -9,9 +9,11 @@ from typing import Any
 
 from . import events as ev
 from .attempt import Job
+from .budget import Budget
 from .call import Call, Place
 from .gate import Asked, Sleep
 from .gather import gather
+from .node import Node
 from .node_run import NodeRun
 from .outcome import NO_USAGE, Outcome, Usage
 from .policy import Policy, Seconds
@@ -28,12 +30,30 @@ class Station(ABC):
     touched: in a resumed run, something was called anew, here or below.
     """
 
-    __slots__ = ("_usage", "above", "busy", "detail", "job", "run", "runtime", "touched", "waiting")
+    __slots__ = (
+        "_usage",
+        "above",
+        "budgets",
+        "busy",
+        "depth",
+        "detail",
+        "job",
+        "node",
+        "run",
+        "runtime",
+        "touched",
+        "waiting",
+    )
 
     continues: bool
+    depth: int
+    budgets: tuple[Budget, ...]
 
-    def __init__(self, runtime: Runtime, run: NodeRun, above: Station | None) -> None:
+    def __init__(self, runtime: Runtime, run: NodeRun, node: Node, above: Station | None) -> None:
         self.runtime = runtime
+        self.node = node
+        self.depth = 1 if above is None else above.depth + 1
+        self.budgets = runtime.budgets if above is None else above.budgets
         self.run = run
         self.above = above
         self.job: Job | None = None
@@ -127,6 +147,9 @@ class Station(ABC):
     def charge(self, usage: Usage) -> None:
         """Count usage."""
         self._usage += usage
+        admitted = getattr(self.node, "spends", None) is not None
+        for budget in self.budgets:
+            budget.charge(usage, admitted)
 
     def keep(self, details: dict[str, Any]) -> None:
         """Keep details."""

@@ -12,7 +12,7 @@ from flowgraph.context import Context
 from flowgraph.errors import InputError
 from flowgraph.fits import describe
 from flowgraph.node import Parameter
-from flowgraph.policy import Retry
+from flowgraph.policy import Limits, Retry
 from flowgraph.prompts import Prompt
 from flowgraph_nodes.agents.alone import run_alone, run_alone_async
 from flowgraph_nodes.agents.errors import AgentConfigError, AgentFailed
@@ -49,6 +49,7 @@ class Agent(ABC):
     mcp: servers of tools, see `McpServer`: also URLs, command lines, files of servers. Each run has its own sessions.
     output_type: of the answer; anything pydantic knows, default text.
     name, description: who it is, for records and other agents.
+    limits: what a run of the agent may take, with everything that it calls; see `flowgraph.Limits`.
     tool_retry: failures in a row of the same call before it counts as stuck. output_retries: answers that do not fit
     the output type and are sent back. max_nudges: replies in a row without answer or call that are followed by a
     reminder. model_retry: for transient errors of each model.
@@ -68,6 +69,7 @@ class Agent(ABC):
     output_type: Any = str
     name: str = UNNAMED
     description: str = ""
+    limits: Limits | None = None
     tool_retry: int = 3
     output_retries: int = 2
     max_nudges: int = 2
@@ -204,9 +206,10 @@ class Agent(ABC):
             yield from self._wrong_output()
 
     def _wrong_values(self) -> Iterator[str]:
-        for name, wanted in (("name", str), ("settings", ModelSettings), ("model_retry", Retry)):
+        kinds = {"name": str, "settings": ModelSettings, "model_retry": Retry, "limits": Limits | None}
+        for name, wanted in kinds.items():
             if not isinstance(value := getattr(self, name), wanted):
-                yield f"{name}= is of type {type(value).__name__}, not {wanted.__name__}"  # its repr may hold a key
+                yield f"{name}= is of type {type(value).__name__}, not {describe(wanted)}"  # its repr may hold a key
         if not str(self.name).strip():
             yield "name is empty"
         if isinstance(self.prompt, str) and not self.prompt.strip():

@@ -10,6 +10,7 @@ import flowgraph as fg
 from flowgraph.context import Context
 from flowgraph.node import NAME, Kind, Parameter, checked_inputs
 from flowgraph.outcome import MISSING
+from flowgraph.policy import Limits
 from flowgraph_nodes.agents.result import AgentResult, result_of
 from flowgraph_nodes.messages import Message
 
@@ -17,6 +18,8 @@ from flowgraph_nodes.messages import Message
 class Conversing(fg.Node, Protocol):
     """A node that can continue a conversation, as agents can."""
 
+    @property
+    def limits(self) -> Limits | None: ...
     def problems(self) -> list[str]: ...
     async def answer(self, ctx: Context[Any], inputs: dict[str, Any], before: Iterable[Message] = ()) -> Any: ...
 
@@ -92,6 +95,11 @@ class Continued:
     def output_type(self) -> Any:
         """The agent's."""
         return self.agent.output_type
+
+    @property
+    def limits(self) -> Limits | None:
+        """The agent's."""
+        return self.agent.limits
 
     def problems(self) -> list[str]:
         """The agent's."""

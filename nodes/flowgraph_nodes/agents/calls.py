@@ -19,6 +19,7 @@ from flowgraph_nodes.models import (
     Request,
     Response,
     TextDelta,
+    is_priced,
 )
 from flowgraph_nodes.tools import Toolbox, ToolResult
 
@@ -47,10 +48,16 @@ class ModelCall:
     }
     output_type: ClassVar[Any] = Response
 
+    spends: ClassVar[Usage] = Usage(model_calls=1)
+
     @property
     def title(self) -> str:
         """The model's name, for drawings."""
         return self.model.name
+
+    async def priced(self) -> bool:
+        """Whether a cost limit can hold it."""
+        return await is_priced(self.model)
 
     async def call(self, ctx: Context[Any], inputs: dict[str, Any]) -> Response:
         """Ask the model once; streamed when somebody listens. Raises the model's error."""
@@ -81,6 +88,11 @@ class ToolRun:
         return self.tool_call.name or "tool"
 
     @property
+    def spends(self) -> Usage | None:
+        """What limits count before it runs."""
+        return _TOOL_CALL if self.charged and self.tool_call.name in self.toolbox else None
+
+    @property
     def inputs(self) -> dict[str, str]:
         """What the node is called with."""
         return {"id": self.tool_call.id, "arguments": self.tool_call.arguments}
@@ -91,8 +103,8 @@ class ToolRun:
         The raw value stays behind: the model reads the text, and a record must be able to hold the result.
         """
         call = self.tool_call
-        if self.charged and call.name in self.toolbox:
-            ctx.charge(_TOOL_CALL)
+        if self.spends is not None:
+            ctx.charge(self.spends)
         ctx.emit("tool_started", call)
         result = replace(await self.toolbox.run_call(call, ctx, deps=ctx.deps), value=None)
         ctx.emit("tool_finished", result)

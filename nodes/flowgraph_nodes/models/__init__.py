@@ -12,6 +12,7 @@ from flowgraph_nodes.models.base import (
     TextDelta,
     ToolCallDelta,
     ToolChoice,
+    is_priced,
 )
 from flowgraph_nodes.models.model import Fallbacks, Model
 from flowgraph_nodes.models.override import no_real_models, override_models
@@ -39,6 +40,7 @@ __all__ = [
     "ToolCallDelta",
     "ToolChoice",
     "call",
+    "is_priced",
     "no_real_models",
     "override_models",
     "resolve",

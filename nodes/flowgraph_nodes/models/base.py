@@ -127,3 +127,17 @@ class ChatModel(Protocol):
             PermanentModelError: it will not.
         """
         ...
+
+
+@runtime_checkable
+class Priced(Protocol):
+    """A model that can say whether its calls have a known price. Under a cost limit, one that cannot is refused."""
+
+    async def priced(self) -> bool:
+        """Whether the usage of a call will have a cost. Makes no call."""
+        ...
+
+
+async def is_priced(model: ChatModel) -> bool:
+    """Whether a call of the model has a known price."""
+    return isinstance(model, Priced) and await model.priced()

@@ -90,6 +90,15 @@ def check(name: str, settings: ModelSettings) -> None:
         )
 
 
+async def priced(name: str) -> bool:
+    """Whether litellm's table has a price for the model."""
+    return _in_table(_litellm or await threads().run(_load), name)
+
+
+def _in_table(litellm: Any, name: str) -> bool:
+    return any("input_cost_per_token" in litellm.model_cost.get(key, ()) for key in (name, name.partition("/")[2]))
+
+
 def _load() -> Any:
     global _litellm  # noqa: PLW0603 - set once it is whole: sys.modules holds it long before
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or it fetches its prices when imported
@@ -279,7 +288,7 @@ def _cost(litellm: Any, name: str, reported: Any) -> float | None:
     said = getattr(reported, "cost", None)
     if isinstance(said, int | float) and not isinstance(said, bool):
         return float(said)
-    if not any("input_cost_per_token" in litellm.model_cost.get(key, ()) for key in (name, name.partition("/")[2])):
+    if not _in_table(litellm, name):
         return None
     try:
         return float(sum(litellm.cost_per_token(model=name, usage_object=reported)))

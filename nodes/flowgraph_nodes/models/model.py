@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from flowgraph_nodes.errors import ModelConfigError, ModelError, PermanentModelError, TransientModelError
 from flowgraph_nodes.models import litellm
-from flowgraph_nodes.models.base import ChatModel, OnDelta, Request, Response
+from flowgraph_nodes.models.base import ChatModel, OnDelta, Request, Response, is_priced
 from flowgraph_nodes.models.override import stand_in
 from flowgraph_nodes.models.settings import ModelSettings
 
@@ -48,6 +48,12 @@ class Model:
             return await other.complete(request, on_delta)
         return await litellm.complete(self.name, request, on_delta)
 
+    async def priced(self) -> bool:
+        """Whether litellm's table has a price for it; see `Priced`."""
+        if (other := self._stand_in()) is not None:
+            return await is_priced(other)
+        return await litellm.priced(self.name)
+
     def _stand_in(self) -> ChatModel | None:
         other = stand_in(self.name)
         itself = isinstance(other, Model) and other.name == self.name
@@ -76,6 +82,10 @@ class Fallbacks:
         """Check every one of them, since each may be needed."""
         for model in self.models:
             model.check()
+
+    async def priced(self) -> bool:
+        """Whether each of them has a known price, since each may be asked."""
+        return all([await is_priced(model) for model in self.models])
 
     async def complete(self, request: Request, on_delta: OnDelta | None = None) -> Response:
         """The answer of the first model that gives one.

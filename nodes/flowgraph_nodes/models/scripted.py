@@ -79,6 +79,10 @@ class ScriptedModel:
     def check(self) -> None:
         """Nothing can be wrong with it."""
 
+    async def priced(self) -> bool:
+        """Its replies cost what the script says, else nothing."""
+        return True
+
     async def complete(self, request: Request, on_delta: OnDelta | None = None) -> Response:
         """The next reply.
 
@@ -163,6 +167,10 @@ class Scripted:
 
     def check(self) -> None:
         """Nothing can be wrong with it."""
+
+    async def priced(self) -> bool:
+        """Its replies cost what the script says, else nothing."""
+        return True
 
     async def complete(self, request: Request, on_delta: OnDelta | None = None) -> Response:
         """The next reply of the script for the caller's path.

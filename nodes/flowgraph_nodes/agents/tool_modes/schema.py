@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from flowgraph_nodes.agents.output import json_in
+from flowgraph_nodes.agents.tool_modes.around import Around
 from flowgraph_nodes.agents.tool_modes.plain import catalogue, plain
 from flowgraph_nodes.errors import BadRequestError, ModelServerError
 from flowgraph_nodes.messages import AssistantMessage, ToolCall, ToolMessage, ToolSpec
@@ -32,7 +33,7 @@ _NAMES: Final = ("tool", "name", "function")
 _ARGUMENTS: Final = ("args", "arguments", "parameters", "input")
 
 
-class SchemaMode:
+class SchemaMode(Around):
     """A model whose calls travel as `{"tool": …, "args": …}` and whose answers as `{"answer": …}`.
 
     A request without tools passes as it is. Where only one call is possible its arguments are asked for alone, with no
@@ -42,20 +43,8 @@ class SchemaMode:
     """
 
     def __init__(self, model: ChatModel) -> None:
-        self.model = model
+        super().__init__(model)
         self._older_form = False
-
-    def __repr__(self) -> str:
-        return f"SchemaMode({self.model!r})"
-
-    @property
-    def name(self) -> str:
-        """The inner model's."""
-        return self.model.name
-
-    def check(self) -> None:
-        """See the inner model."""
-        self.model.check()
 
     async def complete(self, request: Request, on_delta: OnDelta | None = None) -> Response:
         """One call; raises as the inner model does."""

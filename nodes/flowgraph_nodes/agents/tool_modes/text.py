@@ -6,11 +6,11 @@ import json
 from dataclasses import replace
 from typing import Final
 
+from flowgraph_nodes.agents.tool_modes.around import Around
 from flowgraph_nodes.agents.tool_modes.parser import Parsed, answer_start, parsed
 from flowgraph_nodes.agents.tool_modes.plain import catalogue, plain
 from flowgraph_nodes.messages import AssistantMessage, ToolCall, ToolMessage, ToolSpec
 from flowgraph_nodes.models import (
-    ChatModel,
     Delta,
     ForcedTool,
     OnDelta,
@@ -36,27 +36,12 @@ Thought: what you think
 Final Answer: the answer"""
 
 
-class TextMode:
+class TextMode(Around):
     """A model whose calls travel as `Action:` and `Action Input:`, one a reply, and answers as `Final Answer:`.
 
     Thoughts become the reasoning of the message, never its text. What follows an action is dropped: the model made it
     up. A request without tools passes as it is.
     """
-
-    def __init__(self, model: ChatModel) -> None:
-        self.model = model
-
-    def __repr__(self) -> str:
-        return f"TextMode({self.model!r})"
-
-    @property
-    def name(self) -> str:
-        """The inner model's."""
-        return self.model.name
-
-    def check(self) -> None:
-        """See the inner model."""
-        self.model.check()
 
     async def complete(self, request: Request, on_delta: OnDelta | None = None) -> Response:
         """One call; raises as the inner model does."""

@@ -16,10 +16,12 @@ _LISTS: Final = (list, tuple, set, frozenset, deque)
 
 def encode_detail(detail: Mapping[str, Any]) -> str:
     """A node's details as JSON text. Never raises: what is no JSON becomes the next best, secrets are masked."""
-    try:
-        return dumped(detail if type(detail) is dict and is_plain(detail) else readable(detail))
-    except Exception:
-        return dumped({key: _name(item) for key, item in detail.items() if type(key) is str and key.isascii()})
+    for form in (_as_it_is, readable, _names):
+        try:
+            return dumped(form(detail))
+        except Exception:  # noqa: S112  # then the next best
+            continue
+    return "{}"
 
 
 def readable(value: Any, depth: int = 0) -> Any:
@@ -39,6 +41,16 @@ def readable(value: Any, depth: int = 0) -> Any:
     if (inside := fields_of(value, every=True)) is not None:
         return {name: readable(item, depth + 1) for name, item in inside.items()}
     return _leaf(value)
+
+
+def _as_it_is(detail: Any) -> Any:
+    if not is_plain(detail):
+        raise TypeError("not plain JSON")
+    return detail
+
+
+def _names(detail: Mapping[Any, Any]) -> dict[str, str]:
+    return {key: _name(item) for key, item in detail.items() if type(key) is str and key.isascii()}
 
 
 def _key(key: Any) -> str:

@@ -59,7 +59,7 @@ def _form(value: Any, depth: int = 0) -> str:
         return f"i{value:x};"
     if kind is float:
         return f"f{value!r};"
-    if kind in _JOINED:
+    if kind in _EXACT:
         return _JOINED[kind](value, depth + 1)
     return f"{_name(kind)}({_content(value, depth + 1)})"
 
@@ -96,8 +96,10 @@ def _own(value: Any) -> str:
 
 def _callable(value: Any, depth: int) -> str:
     """The form of a class, a function, or a function with something that it is called with."""
-    if isinstance(value, type | FunctionType | MethodDescriptorType):
+    if isinstance(value, type | FunctionType):
         return _name(value)
+    if isinstance(value, MethodDescriptorType):
+        return _sequence((value.__objclass__, value.__name__), depth)
     if isinstance(value, partial):
         return _sequence((value.func, value.args, value.keywords), depth)
     if isinstance(value, MethodType):
@@ -130,6 +132,8 @@ def _name(thing: Any) -> str:
     return f"{len(name)}:{name}"
 
 
+_EXACT: Final = frozenset({list, tuple, dict, set})
+"""Containers whose form shows by its brackets what they are."""
 _JOINED: Final[dict[type, Callable[[Any, int], str]]] = {
     list: _sequence,
     tuple: _tuple,

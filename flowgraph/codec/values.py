@@ -82,14 +82,14 @@ def _encoded(value: Any, type_: Any, where: str) -> str:
         text = dumped(schema.dump(value))
     except Exception as error:  # a serializer of a user may raise anything
         raise NotStorable(
-            f"{_given(value, where)}, which cannot be written as {describe(type_)}: {brief(error)}. Return plain JSON, "
+            f"{_given(value, where)}, which cannot be written as {describe(type_)}: {_why(error)}. Return plain JSON, "
             "or a dataclass or pydantic model of types that pydantic can write"
         ) from error
     try:
         back = schema.load(text)
     except Exception as error:
         raise NotStorable(
-            f"{_given(value, where)}, which cannot be read back as {describe(type_)}: {brief(error)}. "
+            f"{_given(value, where)}, which cannot be read back as {describe(type_)}: {_why(error)}. "
             "What is written must be valid for the same type"
         ) from error
     if (found := difference(value, back, lambda: dumped(schema.dump(back)) == text)) is not None:
@@ -114,6 +114,10 @@ def _refused_as_strange(value: Any, where: str) -> str:
 def _given(value: Any, where: str) -> str:
     kind = type(value).__qualname__
     return f"'{where}' gave a value of type {kind}" if where else f"a value of type {kind} is to be stored"
+
+
+def _why(error: Exception) -> str:
+    return brief(error).rstrip(".:")
 
 
 def _no_longer(type_: Any) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 import anyio
@@ -17,20 +18,38 @@ from flowgraph_nodes.serve.service import service
 
 
 def serve_stdio(load: Callable[[], Mapping[str, Offer]]) -> None:
-    """Serve one client, until it closes our standard input. Runs that still go on are cancelled then."""
-
-    async def main() -> None:
-        server = service(offers)
-        async with stdio_server(anyio.wrap_file(incoming), anyio.wrap_file(outgoing)) as (read, write):
-            await server.run(read, write, server.create_initialization_options())
-
+    """Serve one client until it closes our standard input, or a signal tells us to end; runs are cancelled then."""
     with _own_streams() as (incoming, outgoing):
-        offers = load()
-        try:
-            anyio.run(main)
-        except KeyboardInterrupt:
-            # A thread waits for standard input, and nothing can end it: leaving by the door would wait for the client.
-            os._exit(130)
+        anyio.run(_serve, load(), incoming, outgoing)
+
+
+async def _serve(offers: Mapping[str, Offer], incoming: TextIO, outgoing: TextIO) -> None:
+    server = service(offers)
+    async with anyio.create_task_group() as group:
+        async with stdio_server(anyio.wrap_file(incoming), anyio.wrap_file(outgoing)) as (read, write):
+            with anyio.CancelScope() as scope:
+                ending = _Ending(scope)
+                group.start_soon(ending.wait)
+                await server.run(read, write, server.create_initialization_options())
+            if ending.signal is not None:
+                # A thread waits for standard input, and nothing can end it: another way out would wait for the client.
+                os._exit(128 + ending.signal)
+        group.cancel_scope.cancel()
+
+
+class _Ending:
+    """Cancels a scope at an interrupt or a polite kill, and remembers which."""
+
+    def __init__(self, scope: anyio.CancelScope) -> None:
+        self._scope = scope
+        self.signal: int | None = None
+
+    async def wait(self) -> None:
+        """Wait for a signal, where there are any."""
+        with suppress(NotImplementedError), anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async for number in signals:
+                self.signal = number
+                self._scope.cancel()
 
 
 @contextmanager

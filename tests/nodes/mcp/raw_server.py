@@ -3,8 +3,8 @@
     python raw_server.py '{"tools": [...], "pid_file": "…"}'
 
 Options: tools (as they are listed, valid or not), pid_file (gets a line with the pid at every start), silent (never
-answers), stubborn (survives a closed input and a polite signal), words (written to standard error at the start), die_at
-(exits at that start, counted from 1 in pid_file).
+answers), restless (says after every list that it has changed), stubborn (survives a closed input and a polite signal),
+words (written to standard error at the start), die_at (exits at that start, counted from 1 in pid_file).
 """
 
 from __future__ import annotations
@@ -90,6 +90,8 @@ def main() -> None:
                 send(id=request, result={"protocolVersion": version, "capabilities": capabilities, "serverInfo": info})
             case "tools/list":
                 send(id=request, result={"tools": tools})
+                if OPTIONS.get("restless"):
+                    notify("notifications/tools/list_changed")
             case "tools/call":
                 token = (params.get("_meta") or {}).get("progressToken")
                 called(request, params["name"], params.get("arguments") or {}, token)

@@ -8,22 +8,26 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
-import time
-from collections.abc import Iterator
+import traceback
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import ClassVar, Literal
 
+import anyio
+import httpx
 import pytest
-from pydantic import AnyUrl
+from pydantic import AnyUrl, SecretStr
 
 import flowgraph as fg
 from flowgraph.events import Emitted
 from flowgraph_nodes import ReactAgent, ScriptedModel, Toolbox, ToolCall, call
 from flowgraph_nodes.messages import ToolMessage
 from flowgraph_nodes.tools.mcp import McpConnectionError, McpResult, McpServer
-from tests.nodes.mcp.servers import alive, installed
+from tests.nodes.mcp.servers import alive, free_port, installed, wait_for
 
 pytestmark = [pytest.mark.anyio, pytest.mark.network_local]
 
@@ -57,9 +61,7 @@ def everything() -> McpServer:
 def serving(mode: str) -> Iterator[tuple[int, int]]:
     """server-everything over HTTP: its port and pid."""
     command = installed("mcp-server-everything")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     process = subprocess.Popen(
         [command, mode],
         env={**os.environ, "PORT": str(port)},
@@ -68,20 +70,11 @@ def serving(mode: str) -> Iterator[tuple[int, int]]:
         start_new_session=True,
     )
     try:
-        _wait_for(port)
+        wait_for(port)
         yield port, process.pid
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-
-
-def _wait_for(port: int) -> None:
-    for _ in range(400):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    raise TimeoutError(f"nobody listens at port {port}")
 
 
 @pytest.fixture(scope="module")
@@ -191,6 +184,51 @@ async def test_a_long_operation_tells_its_progress() -> None:
 # -- HTTP
 
 
+class Refusing(BaseHTTPRequestHandler):
+    """Remembers the headers of each request, and refuses it."""
+
+    seen: ClassVar[list[Mapping[str, str]]] = []
+
+    def do_POST(self) -> None:
+        self.seen.append(dict(self.headers))
+        self.send_error(401)
+
+    do_GET = do_POST
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+class Signed(httpx.Auth):
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        request.headers["X-Signature"] = "signed"
+        yield request
+
+
+@on_both
+@pytest.mark.parametrize("transport", ["http", "sse"])
+async def test_headers_bearer_and_auth_reach_the_server_and_no_error(transport: Literal["http", "sse"]) -> None:
+    Refusing.seen.clear()
+    with HTTPServer(("127.0.0.1", 0), Refusing) as web:
+        Thread(target=web.serve_forever, daemon=True).start()
+        server = McpServer(
+            url=f"http://127.0.0.1:{web.server_port}/mcp?key={MARKER}",
+            headers={"X-Team": SecretStr("tea for two")},
+            bearer=MARKER,
+            auth=Signed(),
+            transport=transport,
+        )
+        with pytest.raises(McpConnectionError, match="HTTP 401 Unauthorized") as caught:
+            async with server:
+                pass
+        web.shutdown()
+    seen = Refusing.seen[0]
+    assert (seen["Authorization"], seen["X-Team"], seen["X-Signature"]) == (f"Bearer {MARKER}", "tea for two", "signed")
+    told = "".join(traceback.format_exception(caught.value))
+    assert MARKER not in told
+    assert "tea for two" not in told
+
+
 @on_both
 @sloppy_httpx
 async def test_streamable_http(http_port: int) -> None:
@@ -204,6 +242,22 @@ async def test_streamable_http(http_port: int) -> None:
         model=ScriptedModel([call("get-sum", a=2, b=3), "done"]), mcp=f"http://127.0.0.1:{http_port}/mcp"
     ).arun("go")
     assert "5" in texts(result)[0]
+
+
+@on_both
+@sloppy_httpx
+async def test_many_calls_at_once_over_http_have_each_its_own_result(http_port: int) -> None:
+    found: dict[int, str] = {}
+
+    async def ask(n: int) -> None:
+        found[n] = str(await connection.call("echo", {"message": str(n)}))
+
+    async with McpServer(url=f"http://127.0.0.1:{http_port}/mcp") as connection:
+        with anyio.fail_after(15):
+            async with anyio.create_task_group() as group:
+                for n in range(30):
+                    group.start_soon(ask, n)
+    assert found == {n: f"Echo: {n}" for n in range(30)}
 
 
 @on_both

@@ -30,6 +30,9 @@ from flowgraph_nodes.tools.tool import Tool
 _CLOSING: Final = 10.0
 """Seconds for a server to end; the SDK kills a process after 4."""
 
+_BREATH: Final = 0.1
+"""Seconds between two readings of a list that changes and changes."""
+
 _log = logging.getLogger("flowgraph.mcp")
 
 
@@ -69,7 +72,7 @@ class McpConnection:
     async def call(
         self, name: str, arguments: Mapping[str, Any] | None = None, progress: Progress | None = None
     ) -> McpResult:
-        """Call a tool by the server's own name for it; no call reaches a server twice.
+        """Call a tool by the server's own name for it, without a time limit; no call reaches a server twice.
 
         Raises McpConnectionError when the server cannot be reached or is lost meanwhile (it is started again once),
         and ToolError when it refuses the call.
@@ -196,6 +199,7 @@ class McpConnection:
                 name = self.settings.name
                 self._warn(f"MCP server '{name}': its changed list of tools is not taken: {_reason(error)}")
             link.refreshed()
+            await anyio.sleep(_BREATH)
 
     def _take(self, listed: Mapping[str, types.Tool]) -> None:
         if listed != self.listed:

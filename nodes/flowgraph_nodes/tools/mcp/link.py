@@ -15,6 +15,8 @@ T = TypeVar("T", bound=BaseModel)
 
 _SESSION_TERMINATED: Final = 32600
 """What the SDK makes of HTTP 404: the server knows nothing of our session, and did nothing."""
+_SETTLING: Final = 5.0
+"""Seconds for a change of the tools to be read before the result of the call that caused it is given."""
 _TELLING: Final = 1.0
 """Seconds to tell a server that a request is cancelled."""
 
@@ -53,7 +55,8 @@ class Link:
             result = await self._asked(scope, request, kind, progress)
         if scope.cancelled_caught:
             raise LostInCallError
-        await self._fresh.wait()
+        with anyio.move_on_after(_SETTLING):
+            await self._fresh.wait()
         return result
 
     def lose(self) -> None:
@@ -111,6 +114,7 @@ class Link:
         """Of what the server says on its own only that its tools have changed is of interest."""
         if isinstance(getattr(message, "root", None), types.ToolListChangedNotification):
             self.stale = True
-            self._fresh = anyio.Event()
+            if self._fresh.is_set():  # else there are those who wait for it already
+                self._fresh = anyio.Event()
             self._bell.set()
         await anyio.lowlevel.checkpoint()

@@ -65,13 +65,18 @@ class Settings:
     connect_timeout: float = 30.0
     timeout: float | None = 60.0
 
+    _hidden: frozenset[str] = field(init=False, default=frozenset())
+
     def __post_init__(self) -> None:
+        given = {**self.env, **self.headers}
         words = [self.command, *self.args]
         if self.command and not self.args:
             words = _words(self.command)
         self._set(
             command=words[0] if words else "",
             args=tuple(words[1:]),
+            # Of env and headers those that are secret by name or were given as such, before all of them are wrapped.
+            _hidden=frozenset(k for k, v in given.items() if isinstance(v, SecretStr) or _SECRET_NAME.search(k)),
             env=_secrets(self.env),
             headers=_secrets(self.headers),
             bearer=None if self.bearer is None else _secret(self.bearer),
@@ -116,9 +121,9 @@ class Settings:
 
     def masked(self, text: str) -> str:
         """A tool's result without what is certainly secret. (A folder in `env` must stay readable.)"""
-        named = [_clear(value) for name, value in self.env.items() if _SECRET_NAME.search(name)]
-        words = [word for value in self.http_headers.values() for word in value.split()]
-        for secret in sorted({*named, *words}, key=len, reverse=True):
+        given = {**self.process_env, **self.http_headers}
+        words = [word for name in (*self._hidden, "Authorization") for word in given.get(name, "").split()]
+        for secret in sorted({*(given.get(name, "") for name in self._hidden), *words}, key=len, reverse=True):
             if len(secret) >= 6:  # as in `redacted`: shorter ones would tear words apart
                 text = text.replace(secret, "***")
         return text

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, TextIO, TypeAlias, cast
 
+import anyio
 import httpx
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.sse import sse_client
@@ -43,13 +44,57 @@ async def opened(settings: Settings, errors: TextIO) -> AsyncIterator[Streams]:
             ):
                 yield incoming, outgoing
         case _:
-            timeout = httpx.Timeout(_CONNECT, read=_SILENCE)
+            gate = _Gate()
+            client = httpx.AsyncClient(
+                headers=settings.http_headers,
+                timeout=httpx.Timeout(_CONNECT, read=_SILENCE),
+                auth=settings.auth,
+                event_hooks={"request": [gate.pass_on]},
+            )
             async with (
-                httpx.AsyncClient(headers=settings.http_headers, timeout=timeout, auth=settings.auth) as client,
+                client,
                 streamable_http_client(settings.url, http_client=client) as (incoming, outgoing, _),
                 incoming,  # the SDK leaves it open when the session was never entered
+                gate.before(outgoing) as spaced,
             ):
-                yield incoming, outgoing
+                yield incoming, spaced
+
+
+class _Gate:
+    """Lets the next message go when the one before is on its way.
+
+    The SDK (1.24 to 1.30 at least) starts a task for each request, and the task looks up *which* when it first runs.
+    Where tasks do not run in the order in which they were started, as on trio, of two requests in quick succession the
+    second was sent twice and the first never.
+    """
+
+    def __init__(self) -> None:
+        self._passed = anyio.Event()
+
+    async def pass_on(self, request: httpx.Request) -> None:
+        """Called by httpx with each request that it is about to send."""
+        if request.method == "POST":
+            self._passed.set()
+
+    @asynccontextmanager
+    async def before(self, outgoing: MemoryObjectSendStream[Any]) -> AsyncIterator[MemoryObjectSendStream[Any]]:
+        """A stream that leads into `outgoing`, one message at a time."""
+        entrance, exit_ = anyio.create_memory_object_stream[Any](0)
+
+        async def pump() -> None:
+            with exit_, suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                async for message in exit_:
+                    self._passed = anyio.Event()
+                    await outgoing.send(message)
+                    await self._passed.wait()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(pump)
+            try:
+                yield entrance
+            finally:
+                entrance.close()
+                group.cancel_scope.cancel()
 
 
 def error_file() -> TextIO:

@@ -54,7 +54,7 @@ class RunStarted(Lasting):
     """A run begins: its id, the graph's name and its inputs, and of each of its nodes the name, kind and title.
 
     spec: the graph as plain data (see `spec.document`), where it is to be stored. forked_from: the run it continues.
-    withheld: inputs that hold secrets, and so are not stored.
+    withheld: inputs that hold secrets, and so are not stored. target: where the graph was found, see `RunOptions`.
     """
 
     run_id: str
@@ -64,6 +64,7 @@ class RunStarted(Lasting):
     spec: dict[str, Any] | None = None
     forked_from: str = ""
     withheld: tuple[str, ...] = ()
+    target: str = ""
 
 
 @dataclass(frozen=True, slots=True)

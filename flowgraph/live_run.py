@@ -23,13 +23,26 @@ from .waits import give_answer
 
 
 class LiveRun:
-    """A run at work. `record` is the run so far; `async for event in run` gives every event from the start on."""
+    """A run at work. `record` is the run so far; `async for event in run` gives every event from the start on.
 
-    def __init__(self, graph: Graph, inputs: Mapping[str, Any] | None, options: RunOptions, wait: bool = False) -> None:
+    resume: the run must be in the store; force: see `fg.resume`.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        inputs: Mapping[str, Any] | None,
+        options: RunOptions,
+        wait: bool = False,
+        *,
+        resume: bool = False,
+        force: bool = False,
+    ) -> None:
         self._graph = graph
         self._inputs = inputs
         self._options = options
         self._wait = wait
+        self._resume, self._force = resume, force
         self._interrupt: BaseException | None = None
         self._execution: Execution | None = None
 
@@ -37,7 +50,7 @@ class LiveRun:
         if self._execution is not None:
             raise FlowgraphError("this run has been entered before: call fg.start again for another one")
         plan = checked_call(self._graph, self._options)
-        session = await begin(plan, self._inputs, self._options)
+        session = await begin(plan, self._inputs, self._options, resume=self._resume, force=self._force)
         self._execution = Execution(plan, session, self._options, self._wait)
         self._group, self._scope, self._over = anyio.create_task_group(), anyio.CancelScope(), anyio.Event()
         await self._group.__aenter__()

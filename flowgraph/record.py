@@ -27,7 +27,8 @@ class Run:
 
     id, graph (its name), inputs; status: running, succeeded, failed, cancelled, paused; root: the node run of the
     graph itself; nodes: path → node run; events: the lasting events, in order; unhandled: paths of the failures that
-    nothing handled; forked_from: the id of the run that it continues, "" when there is none.
+    nothing handled; forked_from: the id of the run that it continues, "" when there is none; target: where its graph
+    was found (such as "pipeline.py:graph"), "" when nobody said.
     """
 
     def __init__(self, spec: GraphSpec | Plan, outputs: Ref | Mapping[str, Ref] | None = None) -> None:
@@ -40,6 +41,7 @@ class Run:
         self.events: list[ev.Lasting] = []
         self.unhandled: tuple[str, ...] = ()
         self.forked_from = ""
+        self.target = ""
         self._outputs = outputs
         self._choice_errors: dict[str, ChoiceError] = {}
 
@@ -181,7 +183,8 @@ class Run:
         return node
 
     def _run_started(self, event: ev.RunStarted) -> None:
-        self.id, self.inputs, self.forked_from = event.run_id, event.inputs, event.forked_from
+        self.id, self.inputs = event.run_id, event.inputs
+        self.forked_from, self.target = event.forked_from, event.target
         self.root.status, self.root.started = Status.RUNNING, event.at
         self._lay_out(self.root, event.nodes)
 

@@ -56,15 +56,17 @@ class ResumeOptions(TypedDict, total=False):
 
 
 class RunOptions(ResumeOptions, total=False):
-    """What running takes, beside the graph and its inputs: the options of `ResumeOptions`, and these two.
+    """What running takes, beside the graph and its inputs: the options of `ResumeOptions`, and these three.
 
     store: where the run is kept, so that it can be resumed: a path (a SQLite file), the address of a PostgreSQL
     database, or a store (default: nowhere). run_id: a name for the run (default: a random one); when the store has a
-    run of that name, it goes on with that.
+    run of that name, it goes on with that. target: where the graph is to be found, such as "pipeline.py:graph"; it is
+    kept with the run, so that `flowgraph resume` need not be told.
     """
 
     run_id: str | None
     store: Where | None
+    target: str
 
 
 class Runtime:

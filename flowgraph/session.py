@@ -89,7 +89,7 @@ def _taken_up(
     store = open_store(where)
     try:
         if (claim := _claimed(store, run_id, resume)) is None:
-            return _new(plan, inputs, store, run_id)
+            return _new(plan, inputs, options, store, run_id)
         try:
             return _resumed(plan, inputs, options, store, claim, force)
         except BaseException:
@@ -110,10 +110,10 @@ def _claimed(store: Store, run_id: str, resume: bool) -> Claim | None:
         return None
 
 
-def _new(plan: Plan, inputs: Mapping[str, Any] | None, store: Store, run_id: str) -> Session:
+def _new(plan: Plan, inputs: Mapping[str, Any] | None, options: RunOptions, store: Store, run_id: str) -> Session:
     given = validated_inputs(plan.graph, inputs or {})
     text, withheld = _encoded_inputs(plan, given)
-    event = _started(plan, run_id, given, document(Run(plan).spec, plan.outputs), withheld)
+    event = _started(plan, run_id, given, document(Run(plan).spec, plan.outputs), withheld, options.get("target", ""))
     now = time.time()
     head = Head(run_id, plan.name, str(Status.RUNNING), now, now)
     try:
@@ -131,8 +131,9 @@ def _started(
     inputs: dict[str, Any],
     spec: dict[str, Any] | None = None,
     withheld: tuple[str, ...] = (),
+    target: str = "",
 ) -> ev.RunStarted:
-    return ev.RunStarted(time.time(), "", 0, run_id, plan.name, inputs, plan.outline, spec, "", withheld)
+    return ev.RunStarted(time.time(), "", 0, run_id, plan.name, inputs, plan.outline, spec, "", withheld, target)
 
 
 def _encoded_inputs(plan: Plan, inputs: dict[str, Any]) -> tuple[str, tuple[str, ...]]:

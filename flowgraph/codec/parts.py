@@ -6,6 +6,7 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any, Final
 
 from flowgraph.missing import MISSING
@@ -20,14 +21,14 @@ _HOLDERS: Final = (list, tuple, set, frozenset, deque)
 
 def is_secret(value: Any) -> bool:
     """Whether a value is one of pydantic's secrets."""
-    types = sys.modules.get("pydantic.types")  # no secret was made before that is loaded
-    return types is not None and isinstance(value, types.SecretStr | types.SecretBytes | types.Secret)
+    kind: type = type(value)
+    return _is_secret_type(kind)
 
 
 def is_model(value: Any) -> bool:
     """Whether a value is an instance of a pydantic model."""
-    main = sys.modules.get("pydantic.main")
-    return main is not None and isinstance(value, main.BaseModel)
+    kind: type = type(value)
+    return _is_model_type(kind)
 
 
 def fields_of(value: Any, *, every: bool = False) -> dict[str, Any] | None:
@@ -35,13 +36,35 @@ def fields_of(value: Any, *, every: bool = False) -> dict[str, Any] | None:
 
     every: also those of a dataclass that do not.
     """
-    if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: getattr(value, f.name, MISSING) for f in fields(value) if every or f.compare}
-    if not is_model(value):
+    kind: type = type(value)
+    names = _field_names(kind, every)
+    if names is None:
         return None
-    names = type(value).model_fields
-    known = {name: item for name, item in vars(value).items() if name in names}
-    return known | (value.__pydantic_extra__ or {}) | (value.__pydantic_private__ or {})
+    if not _is_model_type(kind):
+        return {name: getattr(value, name, MISSING) for name in names}
+    inside = vars(value)
+    known = {name: inside[name] for name in names if name in inside}
+    more, own = value.__pydantic_extra__, value.__pydantic_private__
+    return known | (more or {}) | (own or {}) if more or own else known
+
+
+@cache
+def _is_secret_type(kind: type) -> bool:
+    types = sys.modules.get("pydantic.types")  # no class of secrets was made before that is loaded
+    return types is not None and issubclass(kind, (types.SecretStr, types.SecretBytes, types.Secret))
+
+
+@cache
+def _is_model_type(kind: type) -> bool:
+    main = sys.modules.get("pydantic.main")
+    return main is not None and issubclass(kind, main.BaseModel)
+
+
+@cache
+def _field_names(kind: type, every: bool) -> tuple[str, ...] | None:
+    if is_dataclass(kind):
+        return tuple(f.name for f in fields(kind) if every or f.compare)
+    return tuple(kind.model_fields) if _is_model_type(kind) else None  # type: ignore[attr-defined]
 
 
 def holds_secret(value: Any) -> bool:

@@ -54,11 +54,15 @@ def schema_for(type_: Any) -> Schema:
     core = adapter_for(type_).core_schema
     schema = _adapted(core, {item["ref"]: item for item in core.get("definitions", ())})
     config = CoreConfig(**_CONFIG)  # type: ignore[typeddict-item]
-    # classes bring serializers and validators made with their own config: not to be used here
-    return Schema(
-        SchemaSerializer(schema, config, _use_prebuilt=False),
-        SchemaValidator(schema, config, _use_prebuilt=False),
-    )
+    return Schema(_built(SchemaSerializer, schema, config), _built(SchemaValidator, schema, config))
+
+
+def _built(kind: Any, schema: Any, config: Any) -> Any:
+    """A serializer or validator that takes nothing from those that classes bring: they were made with other configs."""
+    try:
+        return kind(schema, config, _use_prebuilt=False)
+    except TypeError:  # a pydantic that cannot be told so: what it then loses is refused by the proof
+        return kind(schema, config)
 
 
 def _adapted(schema: Any, definitions: dict[str, Any]) -> Any:

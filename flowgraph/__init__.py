@@ -54,7 +54,7 @@ from .graph import Graph
 from .handle import Handle
 from .node import Node, Parameter
 from .outcome import Maybe, Outcome, Reason, Status, Usage
-from .policy import Join, Limits, Policy, Retry
+from .policy import Cache, Join, Limits, Policy, Retry
 from .sync_context import SyncContext
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ __all__ = [
     "END",
     "AnswerRefused",
     "Break",
+    "Cache",
     "ChoiceError",
     "ConditionError",
     "Context",

@@ -78,6 +78,7 @@ class Drive:
             host.recorded = self.replay.recorded[index]
         host.weight = self.plan.weights[index]
         host.fallback = entry.fallback
+        host.version = entry.version
         host.input_checks = self.plan.input_checks[index]
         host.output_check = self.plan.output_checks[index]
         return host

@@ -154,14 +154,34 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Cache:
+    """A node's output is remembered by its inputs, its place in the graph and its `version`, and taken from there.
+
+    In a run equal calls are made once, also those at the same time; with a store, in later runs, too. max_age: seconds
+    (or timedelta) after which it counts no more (default: never). Change `version=` when what the node does changes.
+    What cannot be stored or holds a secret is made again in every run.
+    """
+
+    max_age: Seconds | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_age is not None:
+            seconds(self.max_age, "max_age")
+
+    def oldest(self, now: float) -> float:
+        """What was made before that counts no more (seconds since the epoch)."""
+        return -math.inf if self.max_age is None else now - seconds(self.max_age)
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """The settings of a node that a graph may also set for all its nodes; a node's own win, field by field.
 
     retry: a `Retry`. timeout: seconds (or timedelta) for one attempt. total_timeout: for all attempts and the waits
     between them (waiting for a slot counts to neither). group: of the run's `groups`, which limits how many of its
     nodes are at work at a time. priority: who is first when nodes wait for a slot, the higher the earlier (default 0;
-    among equals, the longest remaining path). limits: a `Limits` for the node and everything below it. None means "not
-    set here".
+    among equals, the longest remaining path). limits: a `Limits` for the node and everything below it. cache: a
+    `Cache`. None means "not set here".
     """
 
     retry: Retry | None = None
@@ -170,8 +190,11 @@ class Policy:
     group: str | None = None
     priority: float | None = None
     limits: Limits | None = None
+    cache: Cache | None = None
 
     def __post_init__(self) -> None:
+        if self.cache is not None and not isinstance(self.cache, Cache):
+            raise TypeError(f"cache must be a flowgraph.Cache, not {self.cache!r}: write cache=Cache(max_age=3600)")
         if self.limits is not None and not isinstance(self.limits, Limits):
             raise TypeError(f"limits must be a flowgraph.Limits, not {self.limits!r}: write limits=Limits(tokens=1000)")
         if self.retry is not None and not isinstance(self.retry, Retry):

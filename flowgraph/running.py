@@ -93,7 +93,7 @@ async def aresume(
 
     Raises as `arun` does, and RunNotFound, RunBusy, GraphChanged with all differences, AnswerRefused, StoreError.
     """
-    given: RunOptions = {**options, "store": store, "run_id": run_id}
+    given = cast("RunOptions", {**options, "store": store, "run_id": run_id})
     plan = checked_call(graph, given)
     session = await begin(plan, inputs, given, resume=True, force=force)
     return await _finished(plan, session, given, raise_on_failure)

@@ -20,6 +20,7 @@ from .errors import StoreError
 from .grace import Grace
 from .journal import Journal
 from .keeping import Where
+from .memos import Memos
 from .node_run import NodeRun
 from .past import Past
 from .policy import Limits, Policy, Seconds, seconds
@@ -87,6 +88,7 @@ class Runtime:
         "groups",
         "journal",
         "late",
+        "memos",
         "past",
         "pausing",
         "readers",
@@ -113,6 +115,7 @@ class Runtime:
         self.run_id = run_id
         self.journal = journal
         self.past = past
+        self.memos = Memos(None if journal is None else journal.store)
         self.desk = Desk(options.get("answers"))
         self.pausing = False  # what is at work is told to end, and none of it is final
         self.fault: StoreError | None = None  # why the run cannot go on

@@ -163,3 +163,7 @@ class Station(ABC):
     @abstractmethod
     def spawn(self, node: Any, inputs: Mapping[str, Any] | None, place: Place, policy: Policy) -> Call[Outcome[Any]]:
         """Reserve the place of a child; it starts when the call is awaited."""
+
+    @abstractmethod
+    async def run_graph(self, graph: Any, inputs: dict[str, Any]) -> Any:
+        """Run a graph in place, its nodes being children."""

@@ -12,7 +12,7 @@ import flowgraph as fg
 ROOT = Path(fg.__file__).parents[1]
 
 NAMES = (
-    "END AnswerRefused Break ChoiceError ConditionError Context Diverged DrawError FlowgraphError Gate Graph "
+    "END AnswerRefused Break Cache ChoiceError ConditionError Context Diverged DrawError FlowgraphError Gate Graph "
     "GraphChanged GraphError Handle InputError InternalError Join LimitExceeded Limits LiveRun Maybe NoOutput "
     "Node NodeCancelled NodeRun NodeTimeout NotStorable Outcome OutputError Parameter Permanent Policy Problem "
     "Reason Retry Run RunBusy RunCancelled RunFailed RunNotFound RunPaused Skip Status StoreError SubgraphFailed "

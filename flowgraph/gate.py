@@ -32,7 +32,7 @@ class Gate:
     of the answer, anything that pydantic knows (default: text). timeout: seconds (or timedelta) after which `default`
     is taken or, without one, the node fails. title: for drawings.
 
-    While it waits other branches go on; when only gates are left the run is paused, see docs/gates.md.
+    While it waits other branches go on; when only gates are left the run is paused, see docs/how-to/ask-people.md.
     Raises ValueError or TypeError when something does not fit, here and not in the run.
     """
 

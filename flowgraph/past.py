@@ -1,7 +1,7 @@
 """The past of a resumed run: what its journal says of each node run, and what of that can be given back.
 
 A recorded node run is *given back* (its outcome is taken from the journal, nothing runs), *continued* (its last attempt
-goes on: its code runs again from the top, its recorded children are given back), or run afresh. See docs/resume.md.
+goes on: its code runs again from the top, its recorded children are given back), or run afresh. See docs/how-to/keep-and-resume-runs.md.
 """
 
 from __future__ import annotations

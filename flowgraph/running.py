@@ -85,7 +85,7 @@ async def aresume(
 ) -> Run:
     """Go on with a run that failed, was cancelled, paused or broken off, and give it back when it has ended.
 
-    What succeeded is taken from the journal, down to single calls below a node; the rest runs (see docs/resume.md). A
+    What succeeded is taken from the journal, down to single calls below a node; the rest runs (see docs/how-to/keep-and-resume-runs.md). A
     run that had succeeded gives its result, and nothing is called. graph: the one that the run was begun with.
     inputs: only those that held secrets, which were not stored. force: go on although the graph has changed; nodes
     whose kind, edges, condition or version are not what they were run again, and what depends on them. options: see

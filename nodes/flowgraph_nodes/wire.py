@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from flowgraph_nodes.errors import TranscriptError
@@ -41,6 +42,18 @@ def sendable(value: Any) -> Any:
             return [sendable(item) for item in value]
         case _:
             return value
+
+
+def sound_reply(message: AssistantMessage) -> AssistantMessage:
+    """A model's reply with every text in it sound: what cannot be sent back cannot be stored either."""
+    calls = (ToolCall(sound(call.id), sound(call.name), sound(call.arguments)) for call in message.tool_calls)
+    return replace(
+        message,
+        content=sound(message.content),
+        tool_calls=tuple(calls),
+        reasoning=sound(message.reasoning),
+        extra=sendable(message.extra),
+    )
 
 
 def to_wire(message: Message) -> WireMessage:

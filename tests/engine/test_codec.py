@@ -580,6 +580,20 @@ def test_outcomes_are_stored_with_their_errors() -> None:
     assert isinstance(back[1].error, fg.NodeTimeout)
 
 
+def test_a_map_that_keeps_outcomes_declares_what_they_hold() -> None:
+    def size(word: str) -> Inner:
+        return Inner((len(word) // len(word),))
+
+    graph = fg.Graph("g")
+    graph.add("words", lambda: ["a", ""])
+    graph.map("sizes", size, each={"word": "words"}, on_item_failure="keep")
+    run = fg.run(graph)
+    declared = list[fg.Outcome[Inner]]
+    back = decode(encode(run["sizes"], declared), declared)
+    assert back == run["sizes"]
+    assert [type(outcome.error) for outcome in back] == [type(None), ZeroDivisionError]
+
+
 # -- details
 
 

@@ -18,11 +18,22 @@ from flowgraph_nodes.messages import AssistantMessage, Message, SystemMessage, T
 from flowgraph_nodes.models.base import Response
 from flowgraph_nodes.tools.result import Stop, ToolResult, failed, returned
 from flowgraph_nodes.transcript import Transcript
+from flowgraph_nodes.wire import sound_reply
 
 REPLY = AssistantMessage("", (ToolCall("1", "add", '{"a": 1}'),), "thought", {"blocks": [{"sign": "x"}]})
 MESSAGES: tuple[Message, ...] = (SystemMessage("s"), UserMessage("s"), REPLY, ToolMessage("1", "r", "add"))
 CALL = ToolCall("1", "add")
 USAGE = fg.Usage(input_tokens=3, model_calls=1, cost=0.25)
+
+
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+def agent_graph(replies: list[Any]) -> fg.Graph:
+    graph = fg.Graph("g")
+    graph.add("a", ReactAgent(model=ScriptedModel(replies), tools=[add], instructions="i", prompt="p"))
+    return graph
 
 
 @pytest.mark.parametrize(
@@ -49,17 +60,20 @@ def test_a_payload_that_cannot_be_stored_is_refused() -> None:
 
 
 def test_the_result_of_an_agent_is_rebuilt_from_its_stored_details() -> None:
-    def add(a: int, b: int) -> int:
-        return a + b
-
-    agent = ReactAgent(model=ScriptedModel([call("add", a=1, b=2), "three"]), tools=[add], instructions="i", prompt="p")
-    graph = fg.Graph("g")
-    graph.add("a", agent)
-    node = fg.run(graph).nodes["a"]
+    node = fg.run(agent_graph([call("add", a=1, b=2), "three"])).nodes["a"]
     live = result_of(node)
     node.detail = json.loads(encode_detail(node.detail))
     assert result_of(node) == live
     assert [type(message) for message in live.messages][:2] == [SystemMessage, UserMessage]
+
+
+def test_a_reply_with_half_a_surrogate_pair_is_stored() -> None:
+    reply = AssistantMessage("a \ud800", (ToolCall("1", "add", '"\ud801"'),), "\ud802", {"blocks": ["\ud803"]})
+    response = Response(message=sound_reply(reply), usage=USAGE)
+    assert response.message.content == "a \\ud800"
+    assert decode(encode(response, Response), Response) == response
+    answer = fg.run(agent_graph(["half \ud800"])).nodes["a"].children[0]
+    encode(answer.value, Response)
 
 
 @pytest.mark.parametrize(

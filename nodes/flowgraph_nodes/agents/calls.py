@@ -22,6 +22,7 @@ from flowgraph_nodes.models import (
     is_priced,
 )
 from flowgraph_nodes.tools import Toolbox, ToolResult
+from flowgraph_nodes.wire import sound_reply
 
 _TOOL_CALL: Final = Usage(tool_calls=1)
 
@@ -65,6 +66,7 @@ class ModelCall:
             ctx.emit("restart")
         request = Request(**inputs, settings=self.settings, path=self.path)
         response = await self.model.complete(request, _emitter(ctx) if ctx.listened else None)
+        response = replace(response, message=sound_reply(response.message))
         ctx.charge(response.usage)
         ctx.keep(model=response.model, finish_reason=response.finish_reason)
         return response

@@ -7,6 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 MODELS := .cache/models
+MCP    := .cache/mcp/installed.txt
 MODEL  := $(MODELS)/SmolLM2-135M-Instruct.Q4_1.gguf
 
 # Stamps: made again when pyproject.toml is newer, so that a changed dependency is installed.
@@ -25,7 +26,7 @@ help: ## show this list
 demo: $(DEMO) $(MODEL) ## run the demo with the embedded model and draw it
 	$(BIN)/flowgraph demo
 
-test: $(DEV) $(MODEL) ## run all tests (choose some: make test ARGS="-k retry")
+test: $(DEV) $(MODEL) $(MCP) ## run all tests (choose some: make test ARGS="-k retry")
 	$(BIN)/python -m pytest $(ARGS)
 
 soak: $(DEV) ## the drawn tests of the engine, twenty times as many (about half an hour)
@@ -72,6 +73,11 @@ $(DEV): pyproject.toml | $(BASE)
 	@echo "Installing what the tests need into $(VENV) (once, about a minute)"
 	@$(PIP) --editable '.[agents,local,dev]'
 	@touch $(DEMO) $@
+
+# Where they cannot be had, the tests that talk to them are skipped and say so.
+$(MCP): tests/nodes/mcp/fetch.py | $(DEV)
+	@echo "Fetching the MCP servers of the tests into .cache/mcp (once)"
+	@$(BIN)/python $< || echo "warning: the MCP servers cannot be had: tests that need them are skipped" >&2
 
 $(MODEL): | $(DEMO)
 	@echo "Fetching the embedded model into $(MODELS) (once, 93 MB)"

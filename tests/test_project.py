@@ -24,6 +24,13 @@ HOMES = {
     "xllamacpp": ("nodes/flowgraph_nodes/models/local",),
     "networkx": ("flowgraph/checks",),
     "graphviz": ("flowgraph/render/",),
+    "sqlalchemy": ("flowgraph/stores/",),
+    "filelock": ("flowgraph/stores/",),
+    "psycopg": ("flowgraph/stores/",),
+    "mcp": ("nodes/flowgraph_nodes/tools/mcp/", "nodes/flowgraph_nodes/serve/"),
+    "httpx": ("nodes/flowgraph_nodes/tools/mcp/", "nodes/flowgraph_nodes/serve/"),
+    "uvicorn": ("nodes/flowgraph_nodes/serve/",),
+    "starlette": ("nodes/flowgraph_nodes/serve/",),
 }
 
 

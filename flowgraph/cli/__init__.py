@@ -1,4 +1,4 @@
-"""The command line: `flowgraph check|run|draw|demo|serve-mcp`."""
+"""The command line: `flowgraph check|draw|run|resume|answer|fork|runs|show|explain|prune|demo|serve-mcp`."""
 
 from .app import main
 

@@ -110,7 +110,7 @@ def _width(char: str) -> int:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in words: "0 ms", "310 ms", "1.24 s", "2 min 05 s", "1 h 02 min"."""
+    """Seconds in words: "0 ms", "310 ms", "1.24 s", "2 min 05 s", "1 h 02 min", "3 d 04 h"."""
     seconds = max(seconds, 0.0)
     if seconds < 0.9995:
         return f"{seconds * 1000:.0f} ms"
@@ -119,7 +119,9 @@ def duration(seconds: float) -> str:
     whole = round(seconds)
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    if whole < 48 * 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{whole // 86400:,} d {whole % 86400 // 3600:02d} h"
 
 
 def money(dollars: float) -> str:

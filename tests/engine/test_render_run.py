@@ -9,8 +9,8 @@ import pytest
 
 import flowgraph as fg
 from flowgraph import events as ev
-from flowgraph.outcome import Reason, Status, Usage
 from flowgraph.node_run import NodeRun
+from flowgraph.outcome import Reason, Status, Usage
 from flowgraph.record import GLYPHS, Run
 from flowgraph.spec import EdgeSpec, GraphSpec, NodeSpec
 from tests.engine.drawings import SVG, Svg, classes, is_dashed, stroke_width, tip, words

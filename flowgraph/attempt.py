@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import anyio
@@ -48,7 +48,7 @@ class Job:
     slot: Slot | None = None
     in_loop: bool = False
     spent: float = 0.0  # seconds that the attempt took; only kept where time is limited
-    time: TimeLimit = field(default_factory=TimeLimit)
+    time: TimeLimit | None = None  # while the attempt has one
     budgets: tuple[Budget, ...] = ()
     depth: int = 0  # below the run
     fresh: bool = True  # the node run begins for the first time
@@ -152,7 +152,7 @@ async def _in_time(job: Job) -> Any:
     due = job.grace.expect(job.ctx.path, job.limit) if job.grace else None
     begun = anyio.current_time()
     with anyio.move_on_after(job.limit) as scope:
-        job.time.scope = scope
+        job.time = TimeLimit(scope)
         if job.slot is not None:
             job.slot.limit = scope
         if due is not None:
@@ -164,8 +164,8 @@ async def _in_time(job: Job) -> Any:
                 raise
             late = error
         finally:
-            job.time.scope = None
             job.spent = anyio.current_time() - begun - (job.slot.waited if job.slot else 0.0) - job.time.waited
+            job.time = None
             if due is not None:
                 due.over = True
     if scope.cancel_called:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import anyio
 
@@ -67,8 +67,8 @@ class Children:
         self._open = True
         self.names: dict[str, int] = {} if names is None else names
         self._idle: dict[str, Child] = {}
-        self._live: dict[str, Child] = {}
-        self._failed: dict[int, str] = {}  # id of an error → path of the child that raised it
+        self._live: dict[str, Child] | None = None  # made with the first child: most nodes have none
+        self._failed: dict[int, str] = _NONE  # id of an error → path of the child that raised it
         self._schedule: Schedule | None = None
 
     def reserve(self, node: Node, inputs: Mapping[str, Any], place: Place, policy: Policy) -> Call[Outcome[Any]]:
@@ -144,6 +144,8 @@ class Children:
         if self._schedule is None:
             self._schedule = Schedule()
         schedule = self._schedule
+        if self._live is None:
+            self._live, self._failed = {}, {}
         self._live[child.path] = child
         try:
             outcome: Outcome[Any] = await self.lent(lambda: child.live(schedule, inputs))
@@ -155,7 +157,8 @@ class Children:
 
     def blocked(self) -> bool:
         """Whether some children are at work, and each of them only waits for a person."""
-        return bool(self._live) and all(child.blocked() for child in self._live.values())
+        live = self._live
+        return bool(live) and all(child.blocked() for child in (live or {}).values())
 
     def causes(self, error: BaseException | None) -> tuple[str, ...]:
         """The children whose failures made the attempt fail with `error`: itself, or what it was raised from."""
@@ -179,3 +182,6 @@ class Children:
 def escape(name: str) -> str:
     """A name as part of a path: what is neither a letter, a digit, `_` nor `-` becomes `%` and its number in hex."""
     return re.sub(r"[^\w-]", lambda match: f"%{ord(match[0]):02X}", name) or "_"
+
+
+_NONE: Final[dict[int, str]] = {}

@@ -33,7 +33,10 @@ DERIVED: Final = ("graph", "map", "loop")
 
 def limits_of(node: Node, policy: Policy) -> tuple[Limits, ...]:
     """The limits of a node and all below it: those that it brings along, and those that its place gives it."""
-    return tuple(limits for limits in (getattr(node, "limits", None), policy.limits) if limits is not None)
+    own = getattr(node, "limits", None)
+    if own is None and policy.limits is None:
+        return ()
+    return tuple(limits for limits in (own, policy.limits) if limits is not None)
 
 
 class Performer(Station, Parent):
@@ -128,7 +131,8 @@ class Performer(Station, Parent):
             del runtime.at_work[self.run.path]
             self.spent += job.spent
             children.end()
-            runtime.desk.ring()
+            if runtime.desk.open:
+                runtime.desk.ring()
         if runtime.pausing:
             await anyio.lowlevel.checkpoint()  # what swallowed the cancellation of a pause has not ended
         if children.unstarted and ending.status is Status.SUCCEEDED:
@@ -191,9 +195,12 @@ class Performer(Station, Parent):
 
     def _time_left(self) -> float | None:
         """The time limit of the next attempt: its own, or what is left of that for all attempts."""
-        found = [self.policy.limit, *(seconds(limits.run_timeout) for limits in self.limits if limits.run_timeout)]
-        if self.policy.total_limit is not None:
-            found.append(max(self.policy.total_limit - self.spent, 0.0))
+        policy = self.policy
+        if policy.timeout is None and policy.total_timeout is None and not self.limits:
+            return None
+        found = [policy.limit, *(seconds(limits.run_timeout) for limits in self.limits if limits.run_timeout)]
+        if policy.total_limit is not None:
+            found.append(max(policy.total_limit - self.spent, 0.0))
         return min((limit for limit in found if limit is not None), default=None)
 
     def _warned(self, ending: Ending, count: int) -> Ending:

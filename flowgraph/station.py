@@ -115,7 +115,7 @@ class Station(ABC):
         limits = [self.runtime.time]
         station: Station | None = self
         while station is not None:
-            if station.job is not None:
+            if station.job is not None and station.job.time is not None:
                 limits.append(station.job.time)
             station = station.above
         for limit in limits:

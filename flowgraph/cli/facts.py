@@ -8,10 +8,10 @@ from typing import Any
 from ..node_run import NodeRun, OpenGate
 from ..outcome import Usage
 from ..record import Run
+from ..render.marks import restored
 from ..stores import Head
 from . import places
 from .jsonl import plain
-from .tree import restored
 
 
 def row_of(head: Head) -> dict[str, Any]:

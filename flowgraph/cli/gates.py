@@ -10,6 +10,7 @@ from ..errors import AnswerRefused, InputError
 from ..keeping import checked_answer
 from ..node_run import OpenGate
 from ..record import Run
+from ..render.marks import wanted
 from ..render.text import one_line
 from . import places, words
 
@@ -52,16 +53,6 @@ def lines_of(run: Run, store: str | None, now: float) -> list[str]:
         if store:
             lines.append(f"    {places.line(store, 'answer', run.id, gate.path, example(gate.schema))}")
     return lines
-
-
-def wanted(schema: dict[str, Any]) -> str:
-    """What fits as an answer, in words."""
-    if "enum" in schema:
-        return "one of " + ", ".join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
-    plain = {"boolean": "true or false", "string": "a text", "integer": "a whole number", "number": "a number"}
-    if set(schema) <= {"type", "title"} and schema.get("type") in plain:
-        return plain[schema["type"]]
-    return one_line("JSON that fits " + json.dumps(schema, ensure_ascii=False), 300)
 
 
 def example(schema: dict[str, Any]) -> str:

@@ -12,8 +12,9 @@ from rich.tree import Tree
 
 from ..events import Emitted, Event, GateOpened, NodeFinished, NodeRetrying, RunResumed
 from ..record import Run
+from ..render.marks import restored
 from . import words
-from .tree import CALLS, RESTORED, line_of, restored, tree_of
+from .tree import CALLS, RESTORED, line_of, tree_of
 
 
 class Watch:

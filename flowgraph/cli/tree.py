@@ -9,10 +9,10 @@ from typing import Final
 from rich.text import Text
 from rich.tree import Tree
 
-from ..events import RunResumed
 from ..node_run import NodeRun
-from ..outcome import MISSING, Status
+from ..outcome import Status
 from ..record import GLYPHS, Run
+from ..render.marks import asks, restored
 from ..render.text import duration, one_line
 from . import words
 
@@ -58,18 +58,6 @@ def tree_of(run: Run, *, whole: bool = False) -> Tree:
     return tree
 
 
-def restored(run: Run) -> frozenset[str]:
-    """Paths of the node runs whose outputs a resumed run has taken from its journal."""
-    touched = set[str]()
-    for event in reversed(run.events):
-        if isinstance(event, RunResumed):
-            return frozenset(
-                path for path, node in run.nodes.items() if node.status is Status.SUCCEEDED and path not in touched
-            )
-        touched.add(event.path)
-    return frozenset()
-
-
 def line_of(
     node: NodeRun, *, path: bool = False, restored: bool = False, now: float | None = None, calls: bool = True
 ) -> Text:
@@ -78,7 +66,7 @@ def line_of(
     line = Text(f"{'↩' if restored else GLYPHS[node.status]} ", style=style)
     line.append(node.path if path else (node.title or node.name), style="bold" if not node.path else style)
     line.append(f"  {', '.join(_facts(node, restored, time.time() if now is None else now, calls))}", style="dim")
-    if node.gate is not None and node.gate.answer is MISSING and node.status is Status.WAITING:
+    if node.gate is not None and asks(node):
         line.append(f"  {one_line(node.gate.question, 160)}", style="bold magenta")
     elif node.reason is not None and node.status is not Status.SUCCEEDED:
         line.append(f"  {node.reason}"[:160], style="dim")

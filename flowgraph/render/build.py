@@ -6,7 +6,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from ..events import Decided
+from ..events import Decided, RunResumed
 from ..node_run import NodeRun
 from ..outcome import Status
 from ..record import Run
@@ -15,6 +15,7 @@ from . import text
 from .cards import facts_of, lines_of, tip_of
 from .direction import direction_of
 from .items import Item, Level, level_of_graph
+from .marks import Marks, asks, marks_of
 from .opening import Expand, Opening
 from .order import critical_path
 from .picture import Card, Cluster, Edge, EdgeState, Flow, Key, Picture
@@ -38,19 +39,26 @@ def picture_of_run(run: Run, expand: Expand = None) -> Picture:
     pairs = [(edge.source, edge.target) for edge in spec.edges]
     seconds = {node.name: node.duration for node in run.root.children if node.duration is not None}
     critical = critical_path([node.name for node in spec.nodes], pairs, seconds)
-    builder = _Builder(Opening(expand), _choices(run), critical if len(critical) > 1 else [])
+    marks = marks_of(run)
+    builder = _Builder(Opening(expand, marks.asking), _choices(run), critical if len(critical) > 1 else [], marks)
     builder.critical_seconds = sum(seconds[name] for name in critical)
     builder.build(level_of_graph(spec, run.root, inputs=True))
-    return builder.picture(spec.title or spec.name, _heading(run), run.status)
+    return builder.picture(spec.title or spec.name, _heading(run, marks), run.status)
 
 
-def _heading(run: Run) -> list[str]:
+def _heading(run: Run, marks: Marks) -> list[str]:
     usage = run.usage
     facts = [str(run.status), *(fact for fact in facts_of(run.root) if fact != str(run.status))]
     if usage.model_calls:
         facts.append(text.count(usage.model_calls, "model call"))
     if usage.tool_calls:
         facts.append(text.count(usage.tool_calls, "tool call"))
+    if asking := marks.asking.get("", 0):
+        facts.append(f"{text.count(asking, 'answer')} missing")
+    if resumed := sum(isinstance(event, RunResumed) for event in run.events):
+        facts.append("resumed" if resumed == 1 else f"resumed {resumed} times")
+    if run.forked_from:
+        facts.append(f"forked from {run.forked_from}")
     return facts
 
 
@@ -80,6 +88,7 @@ class _Builder:
     opening: Opening
     choices: dict[str, list[tuple[str, frozenset[str]]]] = field(default_factory=dict)
     critical: list[str] = field(default_factory=list)
+    marks: Marks = field(default_factory=Marks)
     critical_seconds: float = 0.0
     cards: list[Card] = field(default_factory=list)
     clusters: list[Cluster] = field(default_factory=list)
@@ -119,10 +128,11 @@ class _Builder:
         """A card or, when the item is opened, a cluster; its id and what is to be drawn inside."""
         below, inside = self.opening.below(item, space.depth)
         narrow = space.level.free and space.depth > 0
-        lines, tip = lines_of(item, below, opened=inside is not None, narrow=narrow), tip_of(item, below)
-        cluster, critical = space.cluster, item.key in space.on_path
+        lines = lines_of(item, below, self.marks, opened=inside is not None, narrow=narrow)
+        tip, cluster, critical = tip_of(item, below, self.marks), space.cluster, item.key in space.on_path
         if inside is None:
-            card = Card(f"n{len(self.cards)}", item.kind, lines, item.status, tip, critical, cluster, item.path)
+            number = f"n{len(self.cards)}"
+            card = Card(number, item.kind, lines, item.status, tip, critical, cluster, item.path, asks=asks(item.run))
             self.cards.append(card)
             return card.id, None
         flow: Flow = "grid" if inside.free else "graph"

@@ -1,4 +1,7 @@
-"""What stands on a card: title, facts, reasons, and the tooltip. Never inputs, values or whole error texts."""
+"""What stands on a card: title, facts, reasons, and the tooltip. Never inputs, values or whole error texts.
+
+A question to a person is shown while it is open, with what its author has put into it.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,18 @@ from ..node_run import NodeRun
 from ..outcome import FINAL, Status, Usage
 from . import text
 from .items import Item, Level, statuses
+from .marks import Marks, asks, waits_for
 from .picture import Line
 
 _TITLE: Final = (30, 2)  # columns, lines
 _DETAIL: Final = (40, 2)
 _REASON: Final = (38, 2)
+_QUESTION: Final = (38, 4)
 _NARROW: Final = (24, 3)  # of a reason in a grid
 _FAILURES: Final = 4  # told on a card that stands for others
 
 
-def lines_of(item: Item, below: Level | None, *, opened: bool, narrow: bool = False) -> tuple[Line, ...]:
+def lines_of(item: Item, below: Level | None, marks: Marks, *, opened: bool, narrow: bool = False) -> tuple[Line, ...]:
     """The lines of the card, or of the cluster's heading.
 
     below: what it runs, for a word on that. opened: that is drawn inside. narrow: one of many cards in a grid.
@@ -27,17 +32,23 @@ def lines_of(item: Item, below: Level | None, *, opened: bool, narrow: bool = Fa
     room = _NARROW if narrow and not opened else _REASON
     words = [_kind(item, below, opened=opened), *(item.node.notes if item.node and item.run is None else ())]
     if item.run is not None:
-        words += facts_of(item.run)
+        words += [*facts_of(item.run), *_marked(item.run, marks)]
+    if not opened and (count := _asking(item, marks)):
+        words.append(f"{text.count(count, 'answer')} missing")
     lines = [Line(row, "title") for row in text.wrap(item.label, *_TITLE)]
     lines += [Line(row) for row in _rows([word for word in words if word])]
     if item.run is None and item.condition:
         lines += [Line(row, "reason") for row in text.wrap(f"when {item.condition}", *_REASON)]
     if item.run is not None:
         lines += [Line(row, "reason") for why in _why(item, item.run) for row in text.wrap(why, *room)]
+        lines += [Line(row, "reason") for note in _notes(item.run, marks) for row in text.wrap(note, *room)]
+        if item.run.gate is not None and asks(item.run):
+            lines += [Line(row, "reason") for row in text.wrap(item.run.gate.question, *_QUESTION)]
+        lines += [Line(row) for words in waits_for(item.run) for row in text.wrap(words, *_DETAIL)]
     return (*lines, *_failures(item))
 
 
-def tip_of(item: Item, below: Level | None) -> str:
+def tip_of(item: Item, below: Level | None, marks: Marks) -> str:
     """The tooltip: everything that the card says, with the path and without breaks."""
     parts = [item.path, _kind(item, below, opened=False) or item.kind]
     if item.node is not None:
@@ -45,7 +56,11 @@ def tip_of(item: Item, below: Level | None) -> str:
     if item.condition:
         parts.append(f"when {item.condition}")
     if item.run is not None:
-        parts += [_status(item.run.status), *facts_of(item.run), *_why(item, item.run)]
+        parts += [_status(item.run.status), *facts_of(item.run), *_marked(item.run, marks)]
+        parts += [*_why(item, item.run), *_notes(item.run, marks)]
+        if item.run.gate is not None:
+            parts.append(item.run.gate.question)
+        parts += waits_for(item.run)
     wanted = dict.fromkeys(text.one_line(part, 300) for part in parts)
     return text.cut("\n".join(part for part in wanted if part), text.TIP_LIMIT)
 
@@ -118,6 +133,22 @@ def _why(item: Item, run: NodeRun) -> list[str]:
         hidden = run.reason.kind == "condition"
         why.append(str(replace(run.reason, detail=item.condition) if hidden else run.reason))
     return [*why, f"chose {run.chosen}"] if run.chosen else why
+
+
+def _marked(run: NodeRun, marks: Marks) -> list[str]:
+    """Whether its output was taken from the journal of a resumed run."""
+    return ["restored"] if run.path in marks.restored else []
+
+
+def _notes(run: NodeRun, marks: Marks) -> tuple[str, ...]:
+    """What is odd about it: an output from an earlier call, code that called others than before."""
+    return marks.notes.get(run.path, ())
+
+
+def _asking(item: Item, marks: Marks) -> int:
+    """How many gates are open below what a card stands for."""
+    runs = [one.run for one in item.stands_for or (item,) if one.run is not None]
+    return sum(marks.asking.get(run.path, 0) for run in runs if not asks(run) or item.stands_for)
 
 
 def _failures(item: Item) -> list[Line]:

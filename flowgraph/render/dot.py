@@ -106,7 +106,7 @@ def _card(card: Card, blank: bool) -> dict[str, str]:
         "fillcolor": paint.fill.light,
         "color": paint.stroke.light,
         **({"peripheries": "2"} if card.kind == "loop" else {}),
-        **({"penwidth": "2.6"} if card.critical else {}),
+        **({"penwidth": "2.6"} if card.critical or card.asks else {}),
     }
 
 

@@ -53,8 +53,8 @@ def draw(
     picture never has many more than 2,000 nodes; of a larger graph it shows groups of neighbours.
     engine: the program that lays an SVG out (default: see `engine.find`).
 
-    A drawing holds names, titles, times, costs and the short reasons why nodes did not succeed; never inputs, outputs
-    or messages. The same graph or record gives the same text.
+    A drawing holds names, titles, times, costs, the short reasons why nodes did not succeed, and the open questions to
+    people; never inputs, outputs or messages. The same graph or record gives the same text.
 
     Raises DrawError when an SVG cannot be laid out, GraphError when the graph cannot be compiled, TypeError for
     something that is neither, ValueError for a format that there is not.

@@ -16,6 +16,7 @@ _BRACKETS = {
     "loop": ("[[", "]]"),
     "graph": ("[[", "]]"),
     "gate": ("{", "}"),
+    "sleep": ("[/", "/]"),
     "more": ("[", "]"),
 }
 
@@ -69,5 +70,5 @@ def _style(card: Card) -> str:
     paint = paint_of(card)
     fill: Colour = paint.fill
     dashes = ",stroke-dasharray:4 3" if card.status in DASHED else ""
-    width = ",stroke-width:3px" if card.critical else ""
+    width = ",stroke-width:3px" if card.critical or card.asks else ""
     return f"  style {card.id} fill:{fill.light},stroke:{paint.stroke.light},color:#1e2530{dashes}{width}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final, TypeAlias
 
 from .items import Item, Level, level_below
@@ -16,7 +16,7 @@ COMFORTABLE: Final = 160  # cards in a picture that nobody asked to expand
 LARGE: Final = 30  # nodes in a nested graph that stays closed unless asked for
 MANY: Final = 12  # children that nothing joins, all drawn
 FIRST: Final = 8  # drawn of more than that
-FAILURES: Final = 20  # drawn beside them
+FAILURES: Final = 20  # drawn beside them, and as many that wait for people
 DEEPEST: Final = 50  # clusters in clusters; layout engines work by recursion and run out of stack
 
 
@@ -24,10 +24,12 @@ class Opening:
     """Decides, level by level from the top, what to open, within a number of cards.
 
     expand: None opens what is small; True opens everything; False nothing; paths open these nodes and what they are
-    in. Whatever is asked for, there are at most `MOST` cards and those of one level's summary.
+    in. Whatever is asked for, there are at most `MOST` cards and those of one level's summary. asking: path → how many
+    gates are open at or below it.
     """
 
-    def __init__(self, expand: Expand) -> None:
+    def __init__(self, expand: Expand, asking: Mapping[str, int] | None = None) -> None:
+        self._asking = asking or {}
         self._paths = frozenset() if expand is None or isinstance(expand, bool) else frozenset(expand)
         self._all = expand is True
         self._none = expand is False
@@ -61,14 +63,16 @@ class Opening:
         return any(len(one) > len(path) and one.startswith(path) and one[len(path)] in "/[#~" for one in self._paths)
 
     def _shortened(self, level: Level) -> Level:
-        """Of many children the first few, the failures and what is to be opened; one card for the rest."""
+        """Of many children the first few, failures, open gates and what is to be opened; one card for the rest."""
         if len(level.items) <= MANY:
             return level
-        kept, left, failures = [], [], 0
+        kept, left, failures, gates = [], [], 0, 0
         for number, item in enumerate(level.items):
             bad = item.status is not None and item.status.bad
             failures += bad
-            first = number < FIRST or (bad and failures <= FAILURES)
+            asks = item.path in self._asking
+            gates += asks
+            first = number < FIRST or (bad and failures <= FAILURES) or (asks and gates <= FAILURES)
             if first or item.path in self._paths or self._leads_on(item.path):
                 kept.append(item)
             else:

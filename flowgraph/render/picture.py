@@ -32,7 +32,7 @@ class Card:
 
     status: None in the picture of a graph. tip: the tooltip. critical: it lies on the critical path. cluster: the id
     of the cluster that it is in ("" for none). path: the path of the node run, or of the node in its graph.
-    least: pixels that it is wide at least.
+    least: pixels that it is wide at least. asks: it waits for a person, and stands out.
     """
 
     id: str
@@ -44,6 +44,7 @@ class Card:
     cluster: str = ""
     path: str = ""
     least: float = 0.0
+    asks: bool = False
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -35,6 +35,7 @@ _SHAPES: Final = {
     "loop": Shape("box", 8, 8),
     "graph": Shape("folder"),
     "gate": Shape("octagon", 10, 4),
+    "sleep": Shape("parallelogram", 16),
     "tool": Shape("component", 8),
     "model": Shape("ellipse", 10),
     "more": Shape("note", 4),
@@ -81,6 +82,8 @@ def outline(kind: str, x: float, y: float, w: float, h: float) -> list[str]:
         return [
             polygon([(x + 8, y), (a - 8, y), (a, y + 8), (a, b - 8), (a - 8, b), (x + 8, b), (x, b - 8), (x, y + 8)])
         ]
+    if kind == "sleep":
+        return [polygon([(x + 10, y), (x + w, y), (x + w - 10, y + h), (x, y + h)])]
     if kind == "map":
         return [rounded(x + 5, y, w - 5, h - 5, _ROUND), rounded(x, y + 5, w - 5, h - 5, _ROUND)]
     if kind == "loop":

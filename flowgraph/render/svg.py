@@ -118,7 +118,7 @@ def _key(key: Key, x: float, y: float) -> str:
 def _card(card: Card, box: Box) -> list[str]:
     paint = theme.paint_of(card)
     dashes = ' stroke-dasharray="4,3"' if card.status in theme.DASHED else ""
-    stroke = f'stroke="{paint.stroke.light}" stroke-width="{2.6 if card.critical else 1.2}"{dashes}'
+    stroke = f'stroke="{paint.stroke.light}" stroke-width="{theme.outline_of(card)}"{dashes}'
     paths = shapes.outline(card.kind, box.x, box.y, box.w, box.h)
     x, y = shapes.text_centre(card.kind, box.x, box.y, box.w, box.h)
     return [

@@ -57,6 +57,8 @@ _STATUSES: Final = {
     Status.UPSTREAM_FAILED: Paint(Colour("#fcf0f3", "#2d1821"), Colour("#ac5474", "#d88ba8")),
     Status.CANCELLED: Paint(Colour("#f1eff6", "#211d2d"), Colour("#6f6592", "#a69bcb")),
 }
+_ASKING: Final = Paint(Colour("#e2d3fb", "#3d2a6b"), Colour("#6a35d0", "#c3a8fb"))
+"""A gate that waits for a person."""
 DASHED: Final = frozenset({Status.SKIPPED, Status.UPSTREAM_FAILED, Status.PENDING})
 """Statuses of nodes that did not run: their boxes are dashed."""
 
@@ -83,9 +85,16 @@ FONTS: Final = "Helvetica, Arial, 'Liberation Sans', sans-serif"
 
 def paint_of(card: Card) -> Paint:
     """By status in the picture of a run, by kind in that of a graph."""
+    if card.asks:
+        return _ASKING
     if card.status is not None:
         return _STATUSES[card.status]
     return _KINDS.get(card.kind, _NEUTRAL)
+
+
+def outline_of(card: Card) -> float:
+    """The width of a box's outline in pixels: bold on the critical path, and where a person is waited for."""
+    return 2.6 if card.critical or card.asks else 1.2
 
 
 def colour_of(edge: Edge) -> Colour:
@@ -108,5 +117,5 @@ def width_of(edge: Edge) -> float:
 def pairs() -> list[Colour]:
     """Every colour there is, each once."""
     plain = [PAPER, FRAME, INK, MUTED, LINE, FAINT, STRONG, ALERT, INSIDE]
-    boxes = [colour for paint in (_NEUTRAL, *_KINDS.values(), *_STATUSES.values()) for colour in paint]
+    boxes = [colour for paint in (_NEUTRAL, *_KINDS.values(), *_STATUSES.values(), _ASKING) for colour in paint]
     return list(dict.fromkeys([*plain, *boxes]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -71,20 +71,21 @@ class AssistantMessage:
     reasoning: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
-    def with_unique_ids(self, prefix: str) -> AssistantMessage:
-        """The same message, its calls with missing or repeated ids given ids of our own.
+    def with_unique_ids(self, prefix: str, taken: Collection[str] = ()) -> AssistantMessage:
+        """The same message, its calls with missing, odd or repeated ids given ids of our own.
 
-        The first call of a repeated id keeps it. Ours are `{prefix}-{position}`: the same for the same reply,
-        so that a resumed run sends the same requests.
+        taken: ids that stand in the conversation already. Odd are those with white space or other than ASCII. The first
+        call of a repeated id keeps it. Ours are `{prefix}-{position}`: the same for the same reply, so that a resumed
+        run sends the same requests.
         """
         ids = [call.id for call in self.tool_calls]
-        if all(ids) and len(set(ids)) == len(ids):
+        seen = set(taken)
+        if all(map(_is_sound_id, ids)) and len({*ids, *seen}) == len(ids) + len(seen):
             return self
-        taken = set(ids)
-        seen: set[str] = set()
+        taken = {*ids, *seen}
         calls: list[ToolCall] = []
         for position, call in enumerate(self.tool_calls):
-            kept = call.id if call.id not in seen else ""
+            kept = call.id if call.id not in seen and _is_sound_id(call.id) else ""
             own = kept or _free_id(f"{prefix}-{position}", taken)
             taken.add(own)
             seen.add(own)
@@ -102,6 +103,10 @@ class ToolMessage:
 
 
 Message: TypeAlias = SystemMessage | UserMessage | AssistantMessage | ToolMessage
+
+
+def _is_sound_id(text: str) -> bool:
+    return text.isascii() and text.isprintable() and text != "" and " " not in text
 
 
 def _free_id(wanted: str, taken: set[str]) -> str:

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from flowgraph_nodes.errors import DuplicateToolError, ToolDefinitionError, ToolError
 from flowgraph_nodes.messages import AssistantMessage, ToolCall, UserMessage
 from flowgraph_nodes.tools import Fail, Stop, Toolbox, ToolContext, tool
-from flowgraph_nodes.tools.lanes import phases
 from flowgraph_nodes.tools.result import CANCELLED, FAILED, TIMEOUT, UNKNOWN_TOOL, cancelled
+from flowgraph_nodes.tools.traffic import Ticket, Traffic
 from flowgraph_nodes.transcript import Transcript
 
 
@@ -299,25 +299,35 @@ async def test_serial_tools_wait_for_themselves_and_exclusive_ones_for_all() -> 
     assert any(others for name, others in log if name == "free")
 
 
-@given(st.lists(st.sampled_from(["free", "serial", "alone", "unknown"]), max_size=12))
-def test_phases_hold_every_call_once_and_keep_the_rules(names: list[str]) -> None:
-    box = Toolbox(
-        [
-            tool(add, name="free"),
-            tool(add, name="serial", serial=True),
-            tool(add, name="alone", exclusive=True),
-        ]
-    )
-    found = phases(calls(*names), box.get)
-    assert sorted(position for phase in found for lane in phase for position in lane) == list(range(len(names)))
-    for phase in found:
-        here = [names[position] for lane in phase for position in lane]
-        assert here == ["alone"] or "alone" not in here
-        assert sum("serial" in [names[position] for position in lane] for lane in phase) <= 1
-        assert all(lane == tuple(sorted(lane)) for lane in phase)
-    ends = [max(position for lane in phase for position in lane) for phase in found]
-    starts = [min(position for lane in phase for position in lane) for phase in found]
-    assert all(end < start for end, start in zip(ends, starts[1:], strict=False))
+TRAFFIC = {
+    "free": tool(add, name="free"),
+    "serial": tool(add, name="serial", serial=True),
+    "alone": tool(add, name="alone", exclusive=True),
+}
+
+
+@given(st.lists(st.sampled_from([*TRAFFIC, "unknown"]), max_size=12), st.integers(1, 4), st.randoms())
+def test_traffic_lets_every_call_in_once_and_keeps_the_rules(names: list[str], parallel: int, random: Any) -> None:
+    traffic = Traffic(parallel)
+    tickets = [traffic.ticket(TRAFFIC.get(name)) for name in names]
+    gone: list[Ticket] = []
+    while len(gone) < len(tickets):
+        inside = [ticket for ticket in tickets if ticket.is_open and ticket not in gone]
+        assert 1 <= len(inside) <= parallel
+        assert sum(ticket.line is not None for ticket in inside) <= 1
+        alone = [number for number, ticket in enumerate(tickets) if ticket.alone]
+        if any(ticket.alone for ticket in inside):
+            assert len(inside) == 1
+        for number in alone:  # nobody overtakes it, and it waits for all before it
+            if tickets[number] not in gone:
+                assert not any(ticket.is_open for ticket in tickets[number + 1 :])
+            if tickets[number].is_open:
+                assert all(ticket in gone for ticket in tickets[:number])
+        serial = [ticket for ticket in tickets if ticket.line is not None]
+        assert [ticket.is_open for ticket in serial] == sorted((ticket.is_open for ticket in serial), reverse=True)
+        leaver = random.choice(inside)
+        traffic.leave(leaver)
+        gone.append(leaver)
 
 
 @pytest.mark.anyio

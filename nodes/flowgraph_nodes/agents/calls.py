@@ -1,4 +1,4 @@
-"""The two kinds of child that a turn has: a model call and a tool call. Each is a node run, recorded and drawn."""
+"""The kinds of child that a turn has: model calls and tool calls. Each is a node run, recorded and drawn."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from flowgraph_nodes.models import (
     TextDelta,
     is_priced,
 )
-from flowgraph_nodes.tools import Toolbox, ToolResult
+from flowgraph_nodes.tools import Tool, Toolbox, ToolResult
+from flowgraph_nodes.tools.approval import approval
+from flowgraph_nodes.tools.result import capped
+from flowgraph_nodes.tools.traffic import Traffic
 from flowgraph_nodes.wire import sound_reply
 
 _TOOL_CALL: Final = Usage(tool_calls=1)
@@ -74,11 +77,17 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ToolRun:
-    """One call of one tool. charged: whether it counts as a tool call (those that only steer the agent do not)."""
+    """One call of one tool, which nobody has to approve any more.
+
+    charged: whether it counts as a tool call (those that only steer the agent do not). max_output: characters of the
+    result that the model gets, unless the tool has a limit of its own. others: see `ToolContext`.
+    """
 
     toolbox: Toolbox
     tool_call: ToolCall
     charged: bool = True
+    max_output: int | None = None
+    others: tuple[ToolResult, ...] = ()
 
     kind: ClassVar[str] = "tool"
     parameters: ClassVar[Mapping[str, Parameter]] = {name: Parameter(name, str) for name in ("id", "arguments")}
@@ -102,13 +111,58 @@ class ToolRun:
     async def call(self, ctx: Context[Any], inputs: dict[str, Any]) -> ToolResult:
         """Run the tool. Whatever goes wrong in it is an error result, so that the model can decide what to do.
 
-        The raw value stays behind: the model reads the text, and a record must be able to hold the result.
+        What the tool's `retry` wants to try again is raised, while an attempt is left. The raw value stays behind: the
+        model reads the text, and a record must be able to hold the result.
         """
-        call = self.tool_call
-        if self.spends is not None:
+        call, tool = self.tool_call, self.toolbox.get(self.tool_call.name)
+        if self.spends is not None and ctx.attempt == 1:
             ctx.charge(self.spends)
         ctx.emit("tool_started", call)
-        result = replace(await self.toolbox.run_call(call, ctx, deps=ctx.deps), value=None)
+        retry = None if tool is None else tool.retry
+        again = retry.wants if retry is not None and ctx.attempt < retry.attempts else None
+        result = await self.toolbox.run_approved(call, ctx, deps=ctx.deps, others=self.others, again=again)
+        result = replace(result, value=None)
+        if tool is None or tool.max_output is None:
+            result = capped(result, self.max_output)
+        ctx.emit("tool_finished", result)
+        if result.failure is not None:
+            ctx.keep(failure=result.failure.kind)
+        return result
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AttendedRun:
+    """One call of a tool that wants approval: the gate `<path>/approve`, and then the run itself, `<path>/run`.
+
+    The run is a child of its own, with the arguments that were approved: what was done under an approval is recorded
+    with it, and done once. It enters the traffic when it is approved, so that nobody waits for the person.
+    """
+
+    run: ToolRun
+    tool: Tool
+    traffic: Traffic
+
+    kind: ClassVar[str] = "tool"
+    parameters: ClassVar[Mapping[str, Parameter]] = ToolRun.parameters
+    output_type: ClassVar[Any] = ToolResult
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self.tool.name
+
+    async def call(self, ctx: Context[Any], inputs: dict[str, Any]) -> ToolResult:
+        """Ask a person, and run the call as it was approved. A refusal is an error result."""
+        approved = await approval(self.tool, self.run.tool_call, ctx)
+        if isinstance(approved, ToolResult):
+            return self._refused(ctx, approved)
+        run = replace(self.run, tool_call=approved.call)
+        async with self.traffic.ticket(self.tool):
+            result = approved.told(await ctx.call(run, run.inputs, name="run", retry=self.tool.retry))
+        return replace(result, call=self.run.tool_call)
+
+    def _refused(self, ctx: Context[Any], result: ToolResult) -> ToolResult:
+        result = replace(result, value=None)
         ctx.emit("tool_finished", result)
         if result.failure is not None:
             ctx.keep(failure=result.failure.kind)

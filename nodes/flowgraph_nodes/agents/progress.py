@@ -66,6 +66,8 @@ class Progress:
         for result in turn.results:
             if result.stop is not None:
                 return self._stopped(result)
+            if result.give_up is not None:
+                return Ending("agent_failed", detail=result.give_up.reason, call=result.call)
             if result.failure is not None and result.call.name == FINAL_TOOL and self._output is not None:
                 stuck = stuck or self._misfit(result.failure.message, result.call.arguments)
             stuck = self._counted(result) or stuck

@@ -10,6 +10,7 @@ from flowgraph_nodes.messages import ToolCall
 StopReason: TypeAlias = Literal[
     "completed",  # an answer without calls, or one of the output type
     "stopped_by_tool",  # a tool returned `Stop(payload)`
+    "agent_failed",  # a tool returned `GiveUp(reason)`
     "limit",  # a limit was reached; the detail says which
     "tool_failures",  # the same call failed again and again: stuck
     "cancelled",  # from outside

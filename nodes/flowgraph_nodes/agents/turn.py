@@ -13,15 +13,17 @@ from typing import Any, Final
 
 from flowgraph.call import Call
 from flowgraph.context import Context
+from flowgraph.errors import FlowgraphError
 from flowgraph.policy import Retry
-from flowgraph_nodes.agents.calls import ModelCall, ToolRun
+from flowgraph_nodes.agents.calls import AttendedRun, ModelCall, ToolRun
 from flowgraph_nodes.agents.history import History
+from flowgraph_nodes.agents.replies import identified, sendable
 from flowgraph_nodes.errors import ModelError, TransientModelError
 from flowgraph_nodes.messages import AssistantMessage, ToolCall
 from flowgraph_nodes.models import ChatModel, ModelSettings, Response, ToolChoice
 from flowgraph_nodes.tools import Toolbox, ToolResult
-from flowgraph_nodes.tools.lanes import Lane, phases
-from flowgraph_nodes.tools.result import cancelled, failed
+from flowgraph_nodes.tools.result import answered, cancelled, failed, raised
+from flowgraph_nodes.tools.traffic import Traffic
 
 CUT_OFF: Final = "CutOff"
 MODEL_RETRY: Final = Retry(attempts=4, delay=1.0, factor=2.0, max_delay=30.0, jitter=0.2, on=TransientModelError)
@@ -34,7 +36,8 @@ class Means:
 
     models: the first is asked, the others are fallbacks for each call. toolbox: what is offered is what can run.
     settings: of every call, over the models' own. retry: for each model. tool_choice: None leaves it to the provider.
-    controls: tools that only steer the agent, and do not count as tool calls.
+    controls: tools that only steer the agent, and do not count as tool calls. max_output: characters that the model
+    gets of a result, of tools that have no limit of their own; None: all.
     """
 
     models: tuple[ChatModel, ...]
@@ -43,6 +46,7 @@ class Means:
     retry: Retry = MODEL_RETRY
     tool_choice: ToolChoice | None = None
     controls: frozenset[str] = frozenset()
+    max_output: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,27 +72,30 @@ async def take_turn(ctx: Context[Any], means: Means, history: History) -> Turn:
     Raises ModelError when no model gave a reply.
     """
     history.turns += 1
-    response = await _reply(ctx, means, history)
-    message = response.message.with_unique_ids(f"call-{len(history)}")
+    offered = means.toolbox.offered()
+    response = await _reply(ctx, means, offered, history)
+    message = identified(response.message, history)
     if not message.tool_calls:
         if message.content.strip():
             history.add(message)
         return Turn(message, response)
     results: dict[int, ToolResult] = {}
     try:
-        await _results(ctx, means, message.tool_calls, response.cut_off, results)
+        await _results(ctx, means, offered, message.tool_calls, response.cut_off, results)
     finally:
         complete = tuple(results.get(n) or cancelled(call) for n, call in enumerate(message.tool_calls))
-        history.answer(message, (result.message for result in complete))
+        history.answer(sendable(message), (result.message for result in complete))
+    means.toolbox.took(complete)
     return Turn(message, response, complete)
 
 
-async def _reply(ctx: Context[Any], means: Means, history: History) -> Response:
+async def _reply(ctx: Context[Any], means: Means, offered: Toolbox, history: History) -> Response:
     """The reply of the first model that gives one. Raises the last one's error, the others as its notes."""
     errors: list[ModelError] = []
     for model in means.models:
+        call = ModelCall(model, means.settings, ctx.path, again=bool(errors))
         try:
-            return await _asked(ctx, means, model, history, again=bool(errors))
+            return await _asked(ctx, means, call, offered, history)
         except ModelError as error:
             errors.append(error)
     *others, last = errors
@@ -97,15 +104,19 @@ async def _reply(ctx: Context[Any], means: Means, history: History) -> Response:
     raise last
 
 
-def _asked(ctx: Context[Any], means: Means, model: ChatModel, history: History, *, again: bool) -> Call[Response]:
+def _asked(ctx: Context[Any], means: Means, call: ModelCall, offered: Toolbox, history: History) -> Call[Response]:
     """Ask one model, with retries: the engine's, since a child keeps its place over them."""
-    call = ModelCall(model, means.settings, ctx.path, again)
-    inputs = {"messages": history.transcript, "tools": means.toolbox.specs(), "tool_choice": means.tool_choice}
+    inputs = {"messages": history.transcript, "tools": offered.specs(), "tool_choice": means.tool_choice}
     return ctx.call(call, inputs, retry=means.retry)
 
 
 async def _results(
-    ctx: Context[Any], means: Means, calls: Sequence[ToolCall], cut_off: bool, results: dict[int, ToolResult]
+    ctx: Context[Any],
+    means: Means,
+    offered: Toolbox,
+    calls: Sequence[ToolCall],
+    cut_off: bool,
+    results: dict[int, ToolResult],
 ) -> None:
     """Run calls side by side as far as they may, and put their results under their positions as they come.
 
@@ -116,15 +127,57 @@ async def _results(
         results[len(whole)] = failed(
             calls[-1], CUT_OFF, "the reply was cut off at the token limit, so this call was not run; write less"
         )
-    runs = [ToolRun(means.toolbox, call, call.name not in means.controls) for call in whole]
-    started = [ctx.call(run, run.inputs) for run in runs]
-    for call in started:
+    traffic = Traffic(offered.parallel)
+    first, last = offered.stages(whole)
+
+    async def settle(position: int, call: Call[ToolResult]) -> None:
+        results[position] = await _settled(ctx, offered, whole[position], call)
+
+    started = [(n, _started(ctx, means, offered, whole[n], traffic)) for n in first]
+    for _, call in started:
         call.announce()  # so that the record has them in call order, whichever begins first
+    await ctx.gather(*(Call(call.path, partial(settle, n, call)) for n, call in started))
+    for n in last:
+        others = tuple(results[other] for other in sorted(results))
+        await settle(n, _started(ctx, means, offered, whole[n], traffic, others))
 
-    async def work(lane: Lane) -> None:
-        for position in lane:
-            results[position] = await started[position]
 
-    for phase in phases(whole, means.toolbox.get):
-        lanes = (Call(started[lane[0]].path, partial(work, lane)) for lane in phase)
-        await ctx.gather(*lanes, max_concurrency=means.toolbox.parallel)
+def _started(
+    ctx: Context[Any],
+    means: Means,
+    offered: Toolbox,
+    call: ToolCall,
+    traffic: Traffic,
+    others: tuple[ToolResult, ...] = (),
+) -> Call[ToolResult]:
+    """The call as a child that has its place, and begins when it is awaited and the traffic lets it."""
+    tool = offered.get(call.name)
+    run = ToolRun(offered, call, call.name not in means.controls, means.max_output, others)
+    if tool is not None and tool.approve:
+        attended = AttendedRun(run, tool, traffic)
+        return ctx.call(attended, run.inputs)
+    child, ticket = ctx.call(run, run.inputs, retry=None if tool is None else tool.retry), traffic.ticket(tool)
+
+    async def enter() -> ToolResult:
+        async with ticket:
+            result: ToolResult = await child
+            return result
+
+    return Call(child.path, enter, child.announce)
+
+
+async def _settled(ctx: Context[Any], offered: Toolbox, call: ToolCall, run: Call[ToolResult]) -> ToolResult:
+    """The result of a call, a person's answer included, where the tool asks for one."""
+    try:
+        result = await run
+    except FlowgraphError:  # about the run, not of the tool
+        raise
+    except Exception as error:  # the engine had no attempt left for it
+        tool = offered.get(call.name)
+        if tool is None or tool.retry is None:
+            raise
+        return raised(call, error)
+    if result.feedback is None:
+        return result
+    key = run.path.rpartition("/")[2] + "-ask"
+    return answered(result, await ctx.ask(result.feedback.question, result.feedback.answers, key=key))

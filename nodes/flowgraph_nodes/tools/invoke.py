@@ -6,7 +6,8 @@ import asyncio
 import functools
 import inspect
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import anyio
 
@@ -26,9 +27,14 @@ from flowgraph_nodes.tools.result import (
 )
 from flowgraph_nodes.tools.tool import Tool
 
+Again: TypeAlias = Callable[[Exception], bool]
 
-async def invoke(tool: Tool, call: ToolCall, ctx: ToolContext) -> ToolResult:
-    """Run a call and give its one result, whatever happens. Only cancellation and KeyboardInterrupt get through."""
+
+async def invoke(tool: Tool, call: ToolCall, ctx: ToolContext, again: Again | None = None) -> ToolResult:
+    """Run a call and give its one result, whatever happens. Only cancellation and KeyboardInterrupt get through.
+
+    again: says of an error that the call will be tried again; such an error is raised.
+    """
     try:
         arguments = tool.read(parsed(call.arguments))
     except ArgumentsError as error:
@@ -37,13 +43,17 @@ async def invoke(tool: Tool, call: ToolCall, ctx: ToolContext) -> ToolResult:
         return raised(call, error)
     try:
         return returned(call, await _in_time(tool, arguments, ctx))
-    except _OutOfTimeError:
-        return failed(call, TIMEOUT, f"no result within {tool.timeout:g} s")
+    except _OutOfTimeError as error:
+        if again is not None and again(late := TimeoutError(str(error))):
+            raise late from None
+        return failed(call, TIMEOUT, str(error))
     except anyio.get_cancelled_exc_class():
         if _are_cancelled():
             raise
         return failed(call, CANCELLED, "the tool was cancelled from within")
     except Exception as error:
+        if again is not None and again(error):
+            raise
         return await _excused(tool, call, error)
     except SystemExit as error:  # the tool's own doing, not a wish to end this process
         return raised(call, error)
@@ -58,7 +68,7 @@ async def _in_time(tool: Tool, arguments: Arguments, ctx: ToolContext) -> Any:
         return await _called(tool, arguments, ctx)
     with anyio.move_on_after(tool.timeout):
         return await _called(tool, arguments, ctx)
-    raise _OutOfTimeError
+    raise _OutOfTimeError(f"no result within {tool.timeout:g} s")
 
 
 async def _called(tool: Tool, arguments: Arguments, ctx: ToolContext) -> Any:

@@ -62,6 +62,11 @@ def checked_name(name: str) -> str:
     return name
 
 
+def nearest_name(name: str) -> str:
+    """The name itself if providers take it, else the nearest that they do; for names that a model made up."""
+    return name if _NAME.fullmatch(name) else re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "unnamed"
+
+
 def name_of(target: Callable[..., Any]) -> str:
     """The callable's own name; that of its class for an object."""
     plain = _plain(target)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypedDict, Unpack, overload
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
 from pydantic import BaseModel
 
+from flowgraph.policy import Retry
 from flowgraph_nodes.errors import ToolDefinitionError
 from flowgraph_nodes.messages import ToolSpec
 from flowgraph_nodes.tools.arguments import ModelReader, Reader, SchemaReader, SignatureReader
@@ -17,6 +18,12 @@ from flowgraph_nodes.tools.signature import checked_name, context_of, doc_of, na
 
 OnError: TypeAlias = Callable[[Exception], Any]
 """Gets what a tool raised; what it returns (or the awaitable it returns gives) is the result instead."""
+
+Approve: TypeAlias = bool | Literal["always"] | Callable[[str, dict[str, Any]], bool | Awaitable[bool]]
+"""Whether a person has to approve a call: always, never, or a function of the tool's name and the arguments.
+
+It is asked again in a resumed run, so it must depend on nothing else.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -30,6 +37,11 @@ class Tool:
     serial: calls of this tool in one reply run one after the other. exclusive: nothing else runs meanwhile.
     inline: call a sync target on the event loop's own thread: for code that must not leave it, and is quick.
     strict: offered in the closed form, and the provider holds the model to it.
+    last: its calls run after the other calls of the same reply, one by one, and see their results.
+    idempotent: running it twice does no more than running it once. retry: how often a call is tried when the target
+    raises or runs out of time, for idempotent tools only; an agent's run does so, a toolbox alone does not.
+    approve: whether a person has to approve a call before it runs, see `Approve`.
+    max_output: characters of a result that the model gets; the rest is cut off, marked, and kept in `ToolResult.full`.
     on_error: makes a result of what the target raised; None makes it an error result with kind and message.
     """
 
@@ -44,12 +56,31 @@ class Tool:
     exclusive: bool = False
     inline: bool = False
     strict: bool = False
+    last: bool = False
+    idempotent: bool = False
+    retry: Retry | None = None
+    approve: Approve = False
+    max_output: int | None = None
     on_error: OnError | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         checked_name(self.name)
+        if problem := self._wrong():
+            raise ToolDefinitionError(f"tool '{self.name}': {problem}")
+
+    def _wrong(self) -> str | None:
         if self.timeout is not None and self.timeout <= 0:
-            raise ToolDefinitionError(f"tool '{self.name}': timeout={self.timeout!r} must be more than 0 seconds")
+            return f"timeout={self.timeout!r} must be more than 0 seconds"
+        if self.max_output is not None and self.max_output < 1:
+            return f"max_output={self.max_output!r} must be at least 1 character"
+        retry: object = self.retry  # whatever was given
+        if retry is not None and not isinstance(retry, Retry):
+            return f"retry={retry!r} must be a flowgraph.Retry"
+        if retry is not None and not self.idempotent:
+            return "retry= runs calls again: say idempotent=True if that does no harm"
+        if self.approve not in (True, False, "always") and not callable(self.approve):
+            return f"approve={self.approve!r} must be True, False, 'always' or a function of name and arguments"
+        return None
 
     @property
     def spec(self) -> ToolSpec:
@@ -69,6 +100,11 @@ class ToolOptions(TypedDict, total=False):
     exclusive: bool
     inline: bool
     strict: bool
+    last: bool
+    idempotent: bool
+    retry: Retry | None
+    approve: Approve
+    max_output: int | None
     on_error: OnError | None
 
 
@@ -114,7 +150,7 @@ def tool(
     name, description: of the signature and the docstring unless given.
     schema: a ready JSON schema, then the target is called with the arguments by name; or a pydantic model, then
     the target is called with an instance of it.
-    timeout, serial, exclusive, inline, strict, on_error: see `Tool`.
+    timeout, serial, exclusive and all other options: see `Tool`.
 
     Raises:
         ToolDefinitionError: no schema can be made, an annotation cannot be resolved, or the name will not do.

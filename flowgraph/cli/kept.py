@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ..keeping import answer as give_answer
 from ..outcome import Status
-from ..render.text import duration
+from ..render.text import duration, one_line
 from ..stores import Head
 from . import places, words
 from .exits import refused, usage_errors
@@ -112,6 +112,10 @@ def explain(
             typer.echo(run.explain(node))
         except KeyError as error:
             raise refused(str(error.args[0])) from None
+    below = {one.path for one in run.nodes[node].walk()}
+    for gate in run.gates:
+        if gate.path in below:
+            typer.echo(f"  waits for an answer to '{gate.path}': {one_line(gate.question, 200)}")
 
 
 def answer(

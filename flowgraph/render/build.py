@@ -55,7 +55,8 @@ def _heading(run: Run, marks: Marks) -> list[str]:
         facts.append(text.count(usage.tool_calls, "tool call"))
     if asking := marks.asking.get("", 0):
         facts.append(f"{text.count(asking, 'answer')} missing")
-    if resumed := sum(isinstance(event, RunResumed) for event in run.events):
+    # A fork goes on with a copied journal: that is no resume of its own.
+    if resumed := sum(isinstance(event, RunResumed) for event in run.events) - bool(run.forked_from):
         facts.append("resumed" if resumed == 1 else f"resumed {resumed} times")
     if run.forked_from:
         facts.append(f"forked from {run.forked_from}")

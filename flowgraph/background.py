@@ -15,9 +15,13 @@ T = TypeVar("T")
 
 
 class Body(Protocol):
-    """The node run whose code is in the block. busy: how many of its blocks do something besides waiting."""
+    """The node run whose code is in the block.
 
-    busy: int
+    blocks: how many it is in. beside: how many children go on beside it, without those that it waits for.
+    """
+
+    blocks: int
+    beside: int
 
 
 class Started(Generic[T]):
@@ -48,17 +52,18 @@ class Started(Generic[T]):
 
     async def _result(self) -> T:
         self._heard = True
-        self._body.busy -= 1
+        self._body.beside -= 1
         try:
             await self._over.wait()
         finally:
-            self._body.busy += 1
+            self._body.beside += 1
         if self._error is not None:
             raise self._error
         return self._value  # type: ignore[return-value]  # T may include None
 
     async def run(self) -> None:
         """Run the child to its end, and keep what came of it."""
+        self._body.beside += 1
         try:
             with self._scope:
                 self._value = await self._call
@@ -67,6 +72,7 @@ class Started(Generic[T]):
         except Exception as error:
             self._error = error
         finally:
+            self._body.beside -= 1
             self._over.set()
 
     @property
@@ -93,13 +99,13 @@ class Background:
 
     async def __aenter__(self) -> Self:
         await self._group.__aenter__()
-        self._body.busy += 1
+        self._body.blocks += 1
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._body.busy -= 1
+        self._body.blocks -= 1
         if error is not None:
             self._group.cancel_scope.cancel()
             error = None if isinstance(error, Exception) else error  # a cancellation has to reach the group

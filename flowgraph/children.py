@@ -40,8 +40,8 @@ class Parent(Protocol):
 class Children:
     """The children of one attempt. They run in the tasks that await them, and end with it.
 
-    slot: what is lent while they run. names: how often each path was taken, unless none was. unstarted: how many were
-    called and never awaited.
+    slot: what is lent while they run. before: those of the attempt, when these are of its fallback. names: how often
+    each path was taken. unstarted: how many were called and never awaited.
     """
 
     __slots__ = (
@@ -58,17 +58,18 @@ class Children:
         "unstarted",
     )
 
-    def __init__(self, parent: Parent, slot: Slot | None = None, names: dict[str, int] | None = None) -> None:
+    def __init__(self, parent: Parent, slot: Slot | None = None, before: Children | None = None) -> None:
         self.unstarted = 0
         self._parent = parent
         self._slot = slot
         self._lending = 0
         self._coming: anyio.Event | None = None  # while a task waits to have the slot back
         self._open = True
-        self.names: dict[str, int] = {} if names is None else names
+        self.names: dict[str, int] = {} if before is None else before.names
         self._idle: dict[str, Child] = {}
         self._live: dict[str, Child] | None = None  # made with the first child: most nodes have none
-        self._failed: dict[int, str] = _NONE  # id of an error → path of the child that raised it
+        # id of an error → path of the child that raised it
+        self._failed: dict[int, str] = _NONE if before is None else before._failed
         self._schedule: Schedule | None = None
 
     def reserve(self, node: Node, inputs: Mapping[str, Any], place: Place, policy: Policy) -> Call[Outcome[Any]]:
@@ -145,13 +146,15 @@ class Children:
             self._schedule = Schedule()
         schedule = self._schedule
         if self._live is None:
-            self._live, self._failed = {}, {}
+            self._live = {}
         self._live[child.path] = child
         try:
             outcome: Outcome[Any] = await self.lent(lambda: child.live(schedule, inputs))
         finally:
             del self._live[child.path]
         if outcome.error is not None and outcome.status.bad:
+            if self._failed is _NONE:
+                self._failed = {}
             self._failed[id(outcome.error)] = child.path
         return outcome
 
@@ -159,6 +162,11 @@ class Children:
         """Whether some children are at work, and each of them only waits for a person."""
         live = self._live
         return bool(live) and all(child.blocked() for child in (live or {}).values())
+
+    @property
+    def count(self) -> int:
+        """How many are at work."""
+        return len(self._live or ())
 
     def causes(self, error: BaseException | None) -> tuple[str, ...]:
         """The children whose failures made the attempt fail with `error`: itself, or what it was raised from."""

@@ -31,7 +31,8 @@ class Host(Protocol):
     """What a context stands on: one node run of a running graph."""
 
     attempt: int
-    busy: int
+    blocks: int
+    beside: int
 
     @property
     def path(self) -> str: ...

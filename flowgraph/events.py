@@ -111,11 +111,12 @@ class NodeRetrying(Lasting):
 
 @dataclass(frozen=True, slots=True)
 class NodeFallingBack(Lasting):
-    """The last attempt of a node run failed, and its fallback takes over."""
+    """The last attempt of a node run failed, and its fallback takes over. causes: as in NodeFinished."""
 
     reason: Reason
     error: BaseException | None = field(default=None, compare=False)
     usage: Usage | None = None
+    causes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,10 @@ class Host(Performer):
             return True
         if self.graph is not None:
             return self.graph.blocked()
-        return self._children is not None and not self.busy and self._children.blocked()
+        children = self._children
+        if children is None or (self.blocks and children.count <= self.beside):  # its code goes on beside them
+            return False
+        return children.blocked()
 
     async def perform(self, work: Work, inputs: dict[str, Any]) -> Event:
         """Do one piece of work of this node run."""

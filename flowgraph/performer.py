@@ -18,6 +18,7 @@ from .commands import Answered, Ask, Settle
 from .context import Context
 from .errors import Break, InputError, NodeTimeout, NotStorable, brief
 from .fits import Check
+from .gather import ALSO, along_with
 from .memos import Remembered, key_of
 from .node import Node, as_node
 from .node_run import NodeRun
@@ -245,12 +246,14 @@ class Performer(Station, Parent):
         fallback, cause, runtime = self.fallback, self.error, self.runtime
         if cause is not None and not (self.recorded and self.recorded.falling):
             reason = Reason("timeout" if isinstance(cause, NodeTimeout) else "error", detail=brief(cause))
-            runtime.tell(ev.NodeFallingBack(runtime.now(), self.path, runtime.seq, reason, cause, self.take_usage()))
+            causes, usage = self._causes(), self.take_usage()
+            runtime.tell(ev.NodeFallingBack(runtime.now(), self.path, runtime.seq, reason, cause, usage, causes))
         if not callable(fallback) and not isinstance(fallback, Node):
             return self._instead(fallback, cause)
         node = as_node(fallback)
         given = {k: v for k, v in {**inputs, "error": cause}.items() if k in node.parameters}
-        children = Children(self, names=self._children.names if self._children else None)
+        before = self._children
+        children = self._children = Children(self, before=before)
         try:
             outcome = await children.reserve(node, given, Place(name="fallback"), Policy())
         except InputError as error:
@@ -261,6 +264,8 @@ class Performer(Station, Parent):
             return Ending(Status.SUCCEEDED, outcome.value, error=outcome.error)
         if outcome.ok:
             return self._instead(outcome.value, cause)
+        if cause is not None and outcome.error is not None:
+            along_with(cause, [*getattr(cause, ALSO, ()), outcome.error])
         return self._no_fallback(str(outcome.reason), cause)
 
     def _instead(self, value: Any, cause: BaseException | None) -> Ending:
@@ -293,10 +298,15 @@ class Performer(Station, Parent):
             self.error,
             self.take_usage(),
             self.detail,
-            self._children.causes(self.error) if self._children is not None and status.bad else (),
+            self._causes() if status.bad else (),
             self.withheld and status is Status.SUCCEEDED,
         )
         runtime.tell(finished, self.text)
+
+    def _causes(self) -> tuple[str, ...]:
+        """The children that made it fail, those of its recorded attempt included."""
+        found = self._children.causes(self.error) if self._children is not None else ()
+        return tuple(dict.fromkeys((*self.run.causes, *found)))
 
 
 def _age(at: float) -> str:

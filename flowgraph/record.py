@@ -219,7 +219,7 @@ class Run:
         asks = event.continued and node.gate is not None and node.gate.answer is MISSING
         node.status, node.attempt, node.ended = Status.WAITING if asks else Status.RUNNING, event.attempt, None
         if not event.continued:
-            node.due = node.gate = None
+            node.due, node.gate, node.causes = None, None, ()
         node.reason = node.error = None
         if node.parent is not None and node.path in node.parent.causes:  # called again: it is no cause any more
             node.parent.causes = tuple(path for path in node.parent.causes if path != node.path)
@@ -237,7 +237,7 @@ class Run:
 
     def _node_falling_back(self, event: ev.NodeFallingBack) -> None:
         node = self.nodes[event.path]
-        node.reason, node.error = event.reason, event.error
+        node.reason, node.error, node.causes = event.reason, event.error, event.causes
         self._charge(node, event.usage)
 
     def _node_waiting(self, event: ev.NodeWaiting) -> None:

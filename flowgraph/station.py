@@ -26,15 +26,16 @@ from .waits import wait_for_answer, wait_until
 class Station(ABC):
     """One node run at work, and what its context can do. above: the node run that it is below; None: the run itself.
 
-    job: its attempt. waiting: for a person. busy: blocks of its code that run beside children in the background.
-    touched: in a resumed run, something was called anew, here or below.
+    job: its attempt. waiting: for a person. blocks, beside: see `background.Body`. touched: in a resumed run, something
+    was called anew, here or below.
     """
 
     __slots__ = (
         "_usage",
         "above",
+        "beside",
+        "blocks",
         "budgets",
-        "busy",
         "depth",
         "detail",
         "job",
@@ -59,7 +60,7 @@ class Station(ABC):
         self.job: Job | None = None
         self.detail: dict[str, Any] | None = None
         self.waiting = False
-        self.busy = 0
+        self.blocks = self.beside = 0
         self.touched = False
         self._usage = NO_USAGE
 

@@ -15,7 +15,8 @@ from flowgraph.node import Parameter
 from flowgraph.policy import Limits, Retry
 from flowgraph.prompts import Prompt
 from flowgraph_nodes.agents.alone import run_alone, run_alone_async
-from flowgraph_nodes.agents.errors import AgentConfigError, AgentFailed
+from flowgraph_nodes.agents.conclusion import concluded
+from flowgraph_nodes.agents.errors import AgentConfigError
 from flowgraph_nodes.agents.history import History
 from flowgraph_nodes.agents.output import FINAL_TOOL, Output
 from flowgraph_nodes.agents.progress import Patience
@@ -117,18 +118,12 @@ class Agent(ABC):
         """`call`, continuing the conversation `before`."""
         history = History(self._system, before, await self._task.text(ctx, inputs))
         means = self._means()
-        try:
+
+        async def work() -> Ending:
             async with joined(self._servers, means.toolbox, ctx):
-                ending = await self._work(ctx, history, means)
-        except BaseException as error:
-            ctx.keep(**_details(history, Ending("error" if isinstance(error, Exception) else "cancelled")))
-            raise
-        ctx.keep(**_details(history, ending))
-        if ending.ok:
-            return ending.output
-        partial = history.said if ending.output is None else ending.output
-        messages = history.transcript.messages
-        raise AgentFailed(self.name, ending.reason, ending.detail, partial=partial, messages=messages)
+                return await self._work(ctx, history, means)
+
+        return (await concluded(ctx, self.name, history, work)).output
 
     @abstractmethod
     async def _work(self, ctx: Context[Any], history: History, means: Means) -> Ending:
@@ -276,18 +271,3 @@ def _flat(model: ChatModel) -> Iterator[ChatModel]:
             yield from _flat(inner)
     else:
         yield model
-
-
-def _details(history: History, ending: Ending) -> dict[str, Any]:
-    """What the node run keeps: plain data, so that any store can."""
-    details: dict[str, Any] = {
-        "messages": history.transcript.to_wire(),
-        "new": len(history) - history.start,
-        "turns": history.turns,
-        "stop_reason": ending.reason,
-    }
-    if ending.detail:
-        details["stop_detail"] = ending.detail
-    if ending.call is not None:
-        details["stopped_by"] = {"name": ending.call.name, "arguments": ending.call.arguments}
-    return details

@@ -25,13 +25,17 @@ class ReactAgent(Agent):
     max_turns: int = 20
 
     async def _work(self, ctx: Context[Any], history: History, means: Means) -> Ending:
-        progress = Progress(self._patience(), self._output)
-        for _ in range(self.max_turns):
-            turn = await take_turn(ctx, means, history)
-            ctx.emit("turn", history.turns)
-            if (ending := progress.after(turn, history)) is not None:
-                return ending
-        return Ending("limit", detail=f"max_turns={self.max_turns} turns were taken without an answer")
+        return await take_turns(ctx, means, history, Progress(self._patience(), self._output), self.max_turns)
 
     def _least(self) -> dict[str, int]:
         return {**super()._least(), "max_turns": 1}
+
+
+async def take_turns(ctx: Context[Any], means: Means, history: History, progress: Progress, max_turns: int) -> Ending:
+    """Take turns until one of them ends it, `max_turns` at most. Raises ModelError."""
+    for _ in range(max_turns):
+        turn = await take_turn(ctx, means, history)
+        ctx.emit("turn", history.turns)
+        if (ending := progress.after(turn, history)) is not None:
+            return ending
+    return Ending("limit", detail=f"max_turns={max_turns} turns were taken without an answer")

@@ -5,6 +5,7 @@
     flowgraph_nodes.errors.AgentError
     ├── AgentConfigError     an agent cannot be built as it is described; names everything that is wrong (permanent)
     └── AgentFailed          an agent's run stopped without success: `reason`, `partial`
+        └── IterationsExhausted    a LoopAgent's answer was never finished (also a flows.LoopExhausted): `last`
 
 A model's error is not wrapped: when no retry and no fallback helps, the agent fails with the provider's own.
 """
@@ -17,6 +18,7 @@ from typing import Any
 from flowgraph.errors import Permanent
 from flowgraph_nodes.agents.reasons import StopReason
 from flowgraph_nodes.errors import AgentError
+from flowgraph_nodes.flows.errors import LoopExhausted
 from flowgraph_nodes.messages import Message
 
 
@@ -45,3 +47,24 @@ class AgentFailed(AgentError):
         self.partial = partial
         self.messages = messages
         super().__init__(f"agent '{name}' stopped ({reason}): {detail}")
+
+
+class IterationsExhausted(AgentFailed, LoopExhausted):
+    """A LoopAgent ran out of rounds, or stalled, before its answer was finished.
+
+    last: the answer of its last round (also `partial`). iterations: how many rounds ran. stalled: the same answer came
+    again and again.
+    """
+
+    def __init__(
+        self, name: str, last: Any, iterations: int, *, stalled: bool = False, messages: tuple[Message, ...] = ()
+    ) -> None:
+        rounds = f"{iterations} iteration{'s' if iterations != 1 else ''}"
+        self.reason = "limit"
+        self.detail = f"stalled: the same answer came again, after {rounds}" if stalled else f"not done after {rounds}"
+        self.partial = self.last = last
+        self.messages = messages
+        self.iterations = iterations
+        self.stalled = stalled
+        text = f"agent '{name}' stopped (limit): {self.detail} (on_exhausted='last' would take the last answer)"
+        Exception.__init__(self, text)

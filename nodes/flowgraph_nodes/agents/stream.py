@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 import anyio
 
 import flowgraph as fg
 from flowgraph import events as ev
 from flowgraph_nodes.agents.alone import Alone, Conversing
+from flowgraph_nodes.agents.part import Answer
 from flowgraph_nodes.agents.result import AgentResult, messages_of
 from flowgraph_nodes.messages import Message, ToolCall
 from flowgraph_nodes.models import ToolCallDelta
@@ -20,12 +22,20 @@ from flowgraph_nodes.tools import ToolResult
 if TYPE_CHECKING:
     from flowgraph.streams import Reader
 
+_ROUND: Final = re.compile(r".*#(\d+)", re.DOTALL)
+
 
 @dataclass(frozen=True, slots=True)
 class AgentEvent:
     """Something that happened in an agent. path: of the node run it happened in, nested agents included."""
 
     path: str
+
+    @property
+    def iteration(self) -> int | None:
+        """The round (from 0) of the innermost loop around it; None outside of loops."""
+        found = _ROUND.match(self.path)
+        return int(found[1]) if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +89,15 @@ class TurnTaken(AgentEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class IterationTaken(AgentEvent):
+    """A round of a LoopAgent is over. number: from 0. output: its answer. finished: whether that is the final one."""
+
+    number: int
+    output: Any
+    finished: bool
+
+
+@dataclass(frozen=True, slots=True)
 class AgentEnded(AgentEvent):
     """An agent has ended with this status; `output` is its answer when it succeeded."""
 
@@ -87,7 +106,15 @@ class AgentEnded(AgentEvent):
 
 
 AnyAgentEvent: TypeAlias = (
-    TextPiece | ReasoningPiece | CallPiece | Restarted | ToolStarted | ToolFinished | TurnTaken | AgentEnded
+    TextPiece
+    | ReasoningPiece
+    | CallPiece
+    | Restarted
+    | ToolStarted
+    | ToolFinished
+    | TurnTaken
+    | IterationTaken
+    | AgentEnded
 )
 
 
@@ -95,7 +122,8 @@ def agent_event(event: ev.Event) -> AnyAgentEvent | None:
     """The event of an agent that an event of a run stands for; None when it is of another kind."""
     if isinstance(event, ev.NodeFinished):
         stopped = event.detail is not None and "stop_reason" in event.detail
-        return AgentEnded(event.path, event.status, event.value) if stopped else None
+        output = event.value.output if isinstance(event.value, Answer) else event.value
+        return AgentEnded(event.path, event.status, output) if stopped else None
     if not isinstance(event, ev.Emitted):
         return None
     match event.kind, event.data:
@@ -113,6 +141,8 @@ def agent_event(event: ev.Event) -> AnyAgentEvent | None:
             return ToolFinished(event.path, result)
         case "turn", int(number):
             return TurnTaken(event.path, number)
+        case "iteration", {"number": int(number), "output": output, "finished": bool(finished)}:
+            return IterationTaken(event.path, number, output, finished)
     return None
 
 
@@ -188,9 +218,9 @@ class AgentRun:
 
     async def text(self) -> AsyncIterator[str]:
         """The pieces of text of this agent (not of those below it), as they are written."""
-        own = f"{self._alone.name}/model"
+        own = re.compile(rf"{re.escape(self._alone.name)}(#\d+)?/model(~\d+)?")  # a loop's rounds are its own, too
         async for event in self:
-            if isinstance(event, TextPiece) and event.path.partition("~")[0] == own:
+            if isinstance(event, TextPiece) and own.fullmatch(event.path):
                 yield event.text
 
     async def result(self) -> AgentResult:

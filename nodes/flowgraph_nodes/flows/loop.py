@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from flowgraph.context import Context
-from flowgraph.errors import Break, ConditionError, InputError
+from flowgraph.errors import Break, InputError
 from flowgraph.node import NAME, Kind, Node, Parameter, as_node
 from flowgraph.outcome import MISSING, Outcome
 from flowgraph.prompts import part
 
 from .errors import LoopExhausted
 from .repeats import Repeats
-from .verdict import RoundFunction, Verdict
+from .verdict import RoundFunction, Verdict, best_of
 
 OnExhausted: TypeAlias = Literal["error", "last", "best"]
 
@@ -144,8 +143,7 @@ class LoopFlow:
             raise LoopExhausted(ctx.path, history[-1], len(history), stalled=stalled)
         if self.score is None:
             return history[-1]
-        scores = [_number(await self.score.of(o, i, history[: i + 1]), i) for i, o in enumerate(history)]
-        return history[scores.index(max(scores))]
+        return await best_of(self.score, history)
 
     def __repr__(self) -> str:
         return f"LoopFlow({self.inner!r}, max_iterations={self.max_iterations})"
@@ -165,12 +163,3 @@ def _sole_parameter(parameters: Mapping[str, Parameter]) -> dict[str, str]:
 
 def _listed(parameters: Mapping[str, Parameter]) -> str:
     return f"it has {', '.join(parameters)}" if parameters else "it has none"
-
-
-def _number(score: Any, iteration: int) -> float:
-    """A score as a number; NaN counts as the worst."""
-    try:
-        value = float(score)
-    except (TypeError, ValueError):
-        raise ConditionError(f"score= gave {score!r} for round {iteration}, which is not a number") from None
-    return -math.inf if math.isnan(value) else value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -73,3 +74,18 @@ def _names_of(function: Callable[..., Any]) -> tuple[tuple[str, ...], list[str]]
     names = tuple(p.name for p in named if p.name in _KNOWN)
     unknown = [p.name for p in named if p.name not in _KNOWN and p.default is p.empty]
     return names, unknown + [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY and p.default is p.empty]
+
+
+async def best_of(score: Verdict, outputs: Sequence[Any]) -> Any:
+    """The output with the highest score, of equals the first. Raises ConditionError."""
+    scores = [_number(await score.of(one, n, outputs[: n + 1]), n) for n, one in enumerate(outputs)]
+    return outputs[scores.index(max(scores))]
+
+
+def _number(score: Any, iteration: int) -> float:
+    """A score as a number; NaN counts as the worst."""
+    try:
+        value = float(score)
+    except (TypeError, ValueError):
+        raise ConditionError(f"score= gave {score!r} for round {iteration}, which is not a number") from None
+    return -math.inf if math.isnan(value) else value

@@ -112,9 +112,9 @@ def explain(
             typer.echo(run.explain(node))
         except KeyError as error:
             raise refused(str(error.args[0])) from None
-    below = {one.path for one in run.nodes[node].walk()}
-    for gate in run.gates:
-        if gate.path in below:
+    if not run.nodes[node].status.final:
+        below = {one.path for one in run.nodes[node].walk()}
+        for gate in [gate for gate in run.gates if gate.path in below] or run.gates:
             typer.echo(f"  waits for an answer to '{gate.path}': {one_line(gate.question, 200)}")
 
 

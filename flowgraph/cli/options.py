@@ -10,7 +10,7 @@ import typer
 Target = Annotated[str, typer.Argument(help="The graph: path/file.py:graph or package.module:graph.")]
 KnownTarget = Annotated[
     str | None,
-    typer.Argument(metavar="[TARGET]", help="The graph, when it is not where the run was begun with it."),
+    typer.Argument(metavar="TARGET", help="The graph, when it is not where the run was begun with it."),
 ]
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="The run: its id, the beginning of it, or 'last'.")]
 Store = Annotated[

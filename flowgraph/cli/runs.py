@@ -61,7 +61,7 @@ def run(
 def resume(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[RUN]", help="The run: its id, the beginning of it, or 'last' (the default)."),
+        typer.Argument(metavar="RUN", help="The run: its id, the beginning of it, or 'last' (the default)."),
     ] = None,
     target: KnownTarget = None,
     store: Store = None,

@@ -133,6 +133,8 @@ def _ways_out_of_a_pause(run: Run, store: str | None) -> list[str]:
     if not run.gates:
         return ["everything is answered; go on:", f"  {places.line(store, 'resume', run.id)}"]
     lines = [f"paused: {words.counted(len(run.gates), 'answer')} missing", *gates.lines_of(run, store, now)]
+    if failed := [f"'{node.path}'" for node in run.root.children if node.status in (Status.FAILED, Status.TIMED_OUT)]:
+        lines.append(f"failed meanwhile: {', '.join(failed)}")
     if store:
         return [*lines, "then go on:", f"  {places.line(store, 'resume', run.id)}"]
     return [*lines, "the run is not kept, so it cannot go on: use --store FILE"]

@@ -42,7 +42,7 @@ def _notes(run: Run) -> dict[str, tuple[str, ...]]:
     found: dict[str, dict[str, None]] = {}
     for event in run.events:
         if isinstance(event, Decided) and event.what in ("cached", "diverged"):
-            words = "from an earlier call (cached)" if event.what == "cached" else f"diverged: {event.detail}"
+            words = f"{event.what}: {event.detail}" if event.detail else event.what
             found.setdefault(event.path, {})[words] = None
     return {path: tuple(words) for path, words in found.items()}
 

@@ -84,6 +84,7 @@ def test_a_run_is_shown_as_json(ended: Folder) -> None:
 def test_a_node_is_explained(ended: Folder) -> None:
     assert ended.kept("explain", "ko", "fails").out == "'fails' failed: it raised ValueError: not today"
     assert "waits for an answer to 'title': A title?" in ended.kept("explain", "on hold", "title").out
+    assert "waits for an answer to 'approve'" in ended.kept("explain", "on hold", "page").out
     done = ended.kept("explain", "ko", "nope")
     assert (done.code, "there are 'good', 'fails'" in done.err) == (2, True)
 

@@ -174,10 +174,10 @@ def test_a_forked_run_names_the_one_it_continues() -> None:
 def test_cached_and_diverged_node_runs_are_noted() -> None:
     run = Run(GraphSpec("g", "", (NodeSpec("a", "function"), NodeSpec("b", "function"))))
     run.apply(ev.RunStarted(0.0, "", 0, "r1", "g", {}, (("a", "function", ""), ("b", "function", ""))))
-    run.apply(ev.Decided(0.0, "a", 1, "cached", ""))
+    run.apply(ev.Decided(0.0, "a", 1, "cached", "made 5 min ago"))
     run.apply(ev.Decided(0.0, "b", 2, "diverged", "'b/x' was a tool, and a model is called now"))
     picture = Svg(fg.draw(run))
-    assert words(picture.at("a"))[1] == "from an earlier call (cached)"
+    assert words(picture.at("a"))[1] == "cached: made 5 min ago"
     assert " ".join(words(picture.at("b"))[1:]) == "diverged: 'b/x' was a tool, and a model is called now"
     assert "diverged" in tip(picture.at("b"))
 

@@ -9,7 +9,7 @@ import pytest
 from .chat_server import ChatServer
 
 LITELLMS_OWN_WARNINGS = (
-    "ignore:Items? .* is using the `ReadOnly` qualifier:UserWarning",
+    "ignore:Items? .* (is|are) using the `ReadOnly` qualifier:UserWarning",
     "ignore:Accessing the 'model_.*fields' attribute on the instance:DeprecationWarning",
 )
 """What pydantic says of litellm's types when a stream is read. Warnings are errors here, and these are not ours."""

@@ -186,7 +186,9 @@ def _same_inputs(plan: Plan, record: Run, inputs: Mapping[str, Any] | None) -> d
             given[name] = decode(json.dumps(value), plan.graph.inputs[name].type)
     if missing := [name for name in withheld if name not in (inputs or {})]:
         names = ", ".join(f"'{name}'" for name in missing)
-        raise InputError(f"run {record.id}: {names} held a secret and so was not stored: give it again with inputs=")
+        raise InputError(
+            f"run {record.id}: {names} held a secret and so was not stored: give it again, with inputs= or --input"
+        )
     checked = validated_inputs(plan.graph, {**given, **(inputs or {})})
     different = [name for name, value in given.items() if inputs and name in inputs and checked[name] != value]
     if different:

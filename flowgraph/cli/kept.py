@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ..keeping import answer as give_answer
 from ..outcome import Status
-from ..render.text import duration, one_line
+from ..render.text import clean, duration, one_line
 from ..stores import Head
 from . import places, words
 from .exits import refused, usage_errors
@@ -109,7 +109,7 @@ def explain(
     with usage_errors():
         _, run = places.load(store, name)
         try:
-            typer.echo(run.explain(node))
+            typer.echo(clean(run.explain(node)))
         except KeyError as error:
             raise refused(str(error.args[0])) from None
     if not run.nodes[node].status.final:

@@ -13,6 +13,7 @@ from rich.tree import Tree
 from ..events import Emitted, Event, GateOpened, NodeFinished, NodeRetrying, RunResumed
 from ..record import Run
 from ..render.marks import restored
+from ..render.text import clean
 from . import words
 from .tree import CALLS, RESTORED, line_of, tree_of
 
@@ -59,5 +60,5 @@ class Watch:
     def _tree(self) -> Tree:
         tree = tree_of(self._run)
         if self._text.strip():
-            tree.add(Text(self._text.replace("\n", " ")[-80:], style="dim italic"))
+            tree.add(Text(" ".join(clean(self._text).split())[-80:], style="dim italic"))
         return tree

@@ -19,6 +19,7 @@ from ..graph import Graph
 from ..live_run import LiveRun
 from ..outcome import MISSING, Status
 from ..record import Run
+from ..render.text import clean
 from ..runtime import RunOptions
 from . import gates, places, words
 from .exits import FAILED, INTERRUPTED, PAUSED, usage_errors
@@ -143,7 +144,7 @@ def _ways_out_of_a_pause(run: Run, store: str | None) -> list[str]:
 def _errors(run: Run) -> list[str]:
     if run.status in (Status.SUCCEEDED, Status.PAUSED, Status.CANCELLED):
         return []
-    return [f"{path}: {brief(error)}" if path else brief(error) for path, error in run.errors.items()]
+    return [clean(f"{path}: {brief(error)}" if path else brief(error)) for path, error in run.errors.items()]
 
 
 def _print_output(run: Run) -> None:

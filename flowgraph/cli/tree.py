@@ -64,12 +64,13 @@ def line_of(
     """One node run in one line. path: with its whole path. restored: it was taken from the journal."""
     style = RESTORED if restored else STYLES[node.status]
     line = Text(f"{'↩' if restored else GLYPHS[node.status]} ", style=style)
-    line.append(node.path if path else (node.title or node.name), style="bold" if not node.path else style)
+    name = node.path if path else node.title or node.name
+    line.append(one_line(name, 200), style="bold" if not node.path else style)
     line.append(f"  {', '.join(_facts(node, restored, time.time() if now is None else now, calls))}", style="dim")
     if node.gate is not None and asks(node):
         line.append(f"  {one_line(node.gate.question, 160)}", style="bold magenta")
     elif node.reason is not None and node.status is not Status.SUCCEEDED:
-        line.append(f"  {node.reason}"[:160], style="dim")
+        line.append(f"  {one_line(str(node.reason), 160)}", style="dim")
     return line
 
 

@@ -16,6 +16,8 @@ GRAPHS = '''
 from datetime import timedelta
 from pathlib import Path
 
+from pydantic import SecretStr
+
 import flowgraph as fg
 
 
@@ -72,6 +74,29 @@ def fails(good: int) -> int:
     if not Path("mended").exists():
         raise ValueError("not today")
     return good + 1
+
+
+hostile = fg.Graph("hostile")
+
+
+@hostile.node
+def boom() -> int:
+    raise ValueError("\\x1b[31mred\\x1b]0;title\\x07 [bold]x[/bold]")
+
+
+unknown = fg.Graph("unknown")
+unknown.add("risk", lambda: "odd")
+unknown.choose("risk", {"low": "a"})
+unknown.add("a", lambda risk: 1)
+
+secret = fg.Graph("secret")
+secret.input("key", SecretStr)
+secret.add("ask", fg.Gate("Go on?", bool))
+
+
+@secret.node
+def use(key: SecretStr, ask: bool) -> int:
+    return len(key.get_secret_value())
 
 
 endless = fg.Graph("endless")

@@ -199,6 +199,30 @@ def test_a_named_run_goes_on_when_it_is_run_again(folder: Folder) -> None:
     assert folder.ran == ["good", "fails", "fails"]
 
 
+def test_a_resume_that_can_change_nothing_names_fork(folder: Folder) -> None:
+    assert folder.kept("run", "graphs.py:unknown", "--run-id", "r1").code == 1
+    done = folder.kept("resume", "r1")
+    assert (done.code, "flowgraph fork r1 --at risk --store runs.db" in done.err) == (1, True)
+
+
+def test_a_secret_input_is_given_again(folder: Folder) -> None:
+    assert folder.kept("run", "graphs.py:secret", "-i", "key=swordfish", "--run-id", "r1").code == 3
+    done = folder.kept("resume", "r1", "-a", "ask=true")
+    assert (done.code, "give it again, with inputs= or --input" in done.err) == (2, True)
+    assert folder.kept("resume", "r1", "-a", "ask=true", "-i", "key=swordfish").out == "9"
+    assert b"swordfish" not in b"".join(file.read_bytes() for file in folder.path.glob("runs.db*") if file.is_file())
+
+
+def test_an_error_cannot_steer_the_terminal(folder: Folder) -> None:
+    printed = [folder.kept("run", "graphs.py:hostile", "--run-id", "r1").err]
+    printed += [folder.kept(*words).out for words in (("show", "r1"), ("explain", "r1", "boom"))]
+    for text in printed:
+        assert "red" in text
+        assert "[bold]x[/bold]" in text
+        assert "\x1b" not in text
+        assert "\x07" not in text
+
+
 # -- other processes
 
 

@@ -15,7 +15,18 @@ from flowgraph_nodes.models import (
     no_real_models,
     override_models,
 )
-from flowgraph_nodes.tools import Fail, Stop, Tool, Toolbox, ToolContext, ToolResult, tool
+from flowgraph_nodes.tools import (
+    Approval,
+    Fail,
+    GiveUp,
+    NeedsFeedback,
+    Stop,
+    Tool,
+    Toolbox,
+    ToolContext,
+    ToolResult,
+    tool,
+)
 from flowgraph_nodes.transcript import Transcript
 
 __all__ = [
@@ -24,14 +35,17 @@ __all__ = [
     "AgentFailed",
     "AgentResult",
     "AgentRun",
+    "Approval",
     "AssistantMessage",
     "ChatModel",
     "Fail",
+    "GiveUp",
     "LoopExhausted",
     "LoopFlow",
     "Message",
     "Model",
     "ModelSettings",
+    "NeedsFeedback",
     "ReactAgent",
     "Reply",
     "Scripted",

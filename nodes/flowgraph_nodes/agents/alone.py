@@ -64,6 +64,8 @@ class Alone:
         node = run.nodes[self.name]
         if node.value is MISSING and node.error is not None:
             raise node.error
+        if node.value is MISSING and run.gates:
+            raise fg.RunPaused(run)
         if node.value is MISSING:
             raise fg.NoOutput(f"agent '{self.node.name}' has no answer: it is {node.status}, {node.reason}")
         return result_of(node)

@@ -16,7 +16,7 @@ from .children import Children, Parent
 from .codec import Withheld, encode
 from .commands import Answered, Ask, Settle
 from .context import Context
-from .errors import Break, InputError, NodeTimeout, NotStorable, brief
+from .errors import Break, InputError, NotStorable, brief
 from .fits import Check
 from .gather import ALSO, along_with
 from .memos import Remembered, key_of
@@ -58,6 +58,7 @@ class Performer(Station, Parent):
         "limits",
         "output_check",
         "policy",
+        "reason",
         "recorded",
         "spent",
         "text",
@@ -85,6 +86,7 @@ class Performer(Station, Parent):
         self.text: str | None = None  # the output as the codec gave it
         self.withheld = False  # the output is not stored
         self.error: BaseException | None = None
+        self.reason: Reason | None = None  # why the last attempt failed
         self.version = ""
         self.spent = 0.0  # seconds of all attempts and the waits between them
         self.weight = 0
@@ -142,7 +144,7 @@ class Performer(Station, Parent):
             ending = self._encoded(ending)
         if not children.names:
             self._touch()
-        self.value, self.error = ending.value, ending.error
+        self.value, self.error, self.reason = ending.value, ending.error, ending.reason
         return ending
 
     async def _remembered(self, job: Job, cache: Cache) -> Ending:
@@ -245,7 +247,7 @@ class Performer(Station, Parent):
         """
         fallback, cause, runtime = self.fallback, self.error, self.runtime
         if cause is not None and not (self.recorded and self.recorded.falling):
-            reason = Reason("timeout" if isinstance(cause, NodeTimeout) else "error", detail=brief(cause))
+            reason = self.reason or Reason("error", detail=brief(cause))
             causes, usage = self._causes(), self.take_usage()
             runtime.tell(ev.NodeFallingBack(runtime.now(), self.path, runtime.seq, reason, cause, usage, causes))
         if not callable(fallback) and not isinstance(fallback, Node):

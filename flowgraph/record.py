@@ -191,6 +191,7 @@ class Run:
     def _run_resumed(self, event: ev.RunResumed) -> None:
         self.root.status, self.root.ended, self.root.reason = Status.RUNNING, None, None
         self.unhandled = ()
+        self._choice_errors.clear()  # every choice is asked again
         if event.nodes:
             self._lay_out(self.root, event.nodes)
 
@@ -256,7 +257,6 @@ class Run:
     def _decided(self, event: ev.Decided) -> None:
         if event.what == "choice":
             self.nodes[event.path].chosen = event.detail
-            self._choice_errors.pop(event.path, None)
         elif event.what == "choice_error":
             self._choice_errors[event.path] = ChoiceError(f"the choice of '{event.path}' failed: {event.detail}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from .picture import Card, Cluster, Edge, Picture
 from .shapes import shape_of, size_of, text_size
@@ -13,6 +13,8 @@ from .theme import DASHED, EDGE_TYPE, INK, INSIDE, PAPER, colour_of, paint_of, w
 
 if TYPE_CHECKING:
     from graphviz import Digraph
+
+C = TypeVar("C", bound=Card)
 
 _COLUMNS = 4  # of a grid
 _EM = 5.56 / 10  # the width of the letter n
@@ -30,13 +32,13 @@ def dot_of(picture: Picture, *, blank: bool = False) -> str:
     bodies: dict[str, Digraph] = {"": graph}
     for cluster in picture.clusters:
         bodies[cluster.id] = graphviz.Digraph(f"cluster_{cluster.id}", graph_attr=_cluster(cluster, blank))
-    for card in picture.cards:
+    for card in _first_on_top(picture.cards, picture):
         bodies[card.cluster].node(card.id, **_card(card, blank))
     anchors = _Anchors(picture)
     for cluster in picture.clusters:
         anchors.arrange(cluster, bodies[cluster.id])
     inside: dict[str, list[Digraph]] = {}
-    for cluster in picture.clusters:
+    for cluster in _first_on_top(picture.clusters, picture):
         inside.setdefault(cluster.cluster, []).append(bodies[cluster.id])
     for name in reversed(bodies):  # the innermost first: a subgraph is copied as it is
         for body in inside.get(name, ()):
@@ -44,6 +46,15 @@ def dot_of(picture: Picture, *, blank: bool = False) -> str:
     for edge in picture.edges:
         graph.edge(anchors.exit[edge.source], anchors.entry[edge.target], **_edge(edge, anchors.clusters, blank))
     return str(graph.source)
+
+
+def _first_on_top(cards: Sequence[C], picture: Picture) -> list[C]:
+    """Cards in the order in which they are written. To go to the right, engines turn what they have laid out downwards:
+    of what nothing joins, the first would get lowest.
+    """
+    grids = {cluster.id for cluster in picture.clusters if cluster.flow == "grid" and picture.direction == "LR"}
+    turned = reversed([card for card in cards if card.cluster in grids])
+    return [next(turned) if card.cluster in grids else card for card in cards]
 
 
 def literal(text: str) -> str:

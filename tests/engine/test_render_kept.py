@@ -20,7 +20,7 @@ from flowgraph.render.marks import wanted
 from flowgraph.spec import EdgeSpec, GraphSpec, NodeSpec
 from flowgraph.stores import MemoryStore
 from flowgraph.testing import jumping_clock
-from tests.engine.drawings import Svg, stroke_width, tip, words
+from tests.engine.drawings import SVG, Svg, stroke_width, tip, words
 from tests.engine.kept_graphs import BUILDS
 
 
@@ -211,3 +211,24 @@ def test_off_a_terminal_a_resumed_run_tells_only_what_is_new() -> None:
     assert rows[0].startswith("↩ ") and "restored from the journal" in rows[0]
     assert [row.split("  ")[0] for row in rows[1:]] == ["✓ ask/whom", "✓ ask"]
     assert run.status is Status.PAUSED
+
+
+def test_items_that_nothing_joins_are_drawn_from_the_top_in_a_picture_that_goes_to_the_right() -> None:
+    inner = fg.Graph("inner")
+    inner.input("x", int)
+    inner.add("one", lambda x: x)
+    inner.add("two", lambda one: one)
+    graph = fg.Graph("wide")
+    graph.add("numbers", lambda: [1, 2, 3])
+    graph.map("items", inner, each={"x": "numbers"})
+    for number in range(8):
+        graph.add(f"n{number}", lambda numbers: 1, title=f"node {number} with a long title")
+    picture = Svg(fg.draw(fg.run(graph)))
+    first, second, third = (top(picture, f"items[{number}]") for number in range(3))
+    assert first < second < third
+
+
+def top(picture: Svg, path: str) -> float:
+    """Where a card begins, from above."""
+    outline = next(picture.at(path).iter(f"{SVG}path")).get("d") or ""
+    return float(outline[1:].split("H")[0].split()[1])

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from . import events as ev
 from .codec import encode
-from .errors import AnswerRefused, StoreError
+from .errors import AnswerRefused, RunNotFound, StoreError
 from .missing import MISSING
 from .outcome import Status
 from .record import Run
@@ -55,7 +55,12 @@ def answer(run_id: str, path: str, value: Any, *, store: Where) -> None:
 
 
 def record_of(journal: Journal) -> Run:
-    """The record of a stored run. Raises StoreError when it is damaged."""
+    """The record of a stored run. Raises StoreError when it is damaged, RunNotFound when it has no events yet."""
+    if not journal.rows:
+        raise RunNotFound(
+            f"of run {journal.head.run_id} nothing is stored but its name, since whoever made it was stopped before it "
+            "began: start it again with fg.run"
+        )
     events = [event_of(row, number, journal.values) for number, row in enumerate(journal.rows)]
     first = events[0] if events else None
     if not isinstance(first, ev.RunStarted) or first.spec is None:

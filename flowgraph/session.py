@@ -25,6 +25,7 @@ from .record import Run
 from .runtime import RunOptions, new_run_id
 from .spec import document
 from .stores import Claim, Head, Store, open_store
+from .stores import Journal as Stored
 from .threads import Pool
 
 
@@ -91,7 +92,10 @@ def _taken_up(
         if (claim := _claimed(store, run_id, resume)) is None:
             return _new(plan, inputs, options, store, run_id)
         try:
-            return _resumed(plan, inputs, options, store, claim, force)
+            stored = store.read(run_id)
+            if not stored.rows and not resume:  # whoever made it was killed before it began
+                return _new(plan, inputs, options, store, run_id, claim)
+            return _resumed(plan, inputs, options, store, claim, stored, force)
         except BaseException:
             store.release(claim)
             raise
@@ -110,14 +114,22 @@ def _claimed(store: Store, run_id: str, resume: bool) -> Claim | None:
         return None
 
 
-def _new(plan: Plan, inputs: Mapping[str, Any] | None, options: RunOptions, store: Store, run_id: str) -> Session:
+def _new(
+    plan: Plan,
+    inputs: Mapping[str, Any] | None,
+    options: RunOptions,
+    store: Store,
+    run_id: str,
+    claim: Claim | None = None,
+) -> Session:
+    """claim: of the run, when it is there and has no events."""
     given = validated_inputs(plan.graph, inputs or {})
     text, withheld = _encoded_inputs(plan, given)
     event = _started(plan, run_id, given, document(Run(plan).spec, plan.outputs), withheld, options.get("target", ""))
     now = time.time()
     head = Head(run_id, plan.name, str(Status.RUNNING), now, now)
     try:
-        claim = store.claim(run_id, head)
+        claim = claim or store.claim(run_id, head)
     except RunExists as error:
         raise StoreError(
             f"run {run_id} has just been started by somebody else: resume it, or choose another id"
@@ -150,9 +162,14 @@ def _encoded_inputs(plan: Plan, inputs: dict[str, Any]) -> tuple[str, tuple[str,
 
 
 def _resumed(
-    plan: Plan, inputs: Mapping[str, Any] | None, options: RunOptions, store: Store, claim: Claim, force: bool
+    plan: Plan,
+    inputs: Mapping[str, Any] | None,
+    options: RunOptions,
+    store: Store,
+    claim: Claim,
+    stored: Stored,
+    force: bool,
 ) -> Session:
-    stored = store.read(claim.run_id)
     record = record_of(stored)
     found = list(changes(record.spec, Run(plan).spec))
     if found and not force:

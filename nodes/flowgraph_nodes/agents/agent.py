@@ -17,6 +17,7 @@ from flowgraph.prompts import Prompt
 from flowgraph_nodes.agents.alone import run_alone, run_alone_async
 from flowgraph_nodes.agents.conclusion import concluded
 from flowgraph_nodes.agents.errors import AgentConfigError
+from flowgraph_nodes.agents.handoffs import HANDOFF_TOOL, Handoffs
 from flowgraph_nodes.agents.history import History
 from flowgraph_nodes.agents.output import FINAL_TOOL, Output
 from flowgraph_nodes.agents.progress import Patience
@@ -25,14 +26,17 @@ from flowgraph_nodes.agents.result import AgentResult
 from flowgraph_nodes.agents.stream import AgentRun
 from flowgraph_nodes.agents.task import PromptLike, Task, rendered, task_of
 from flowgraph_nodes.agents.tool_modes import ToolMode, in_mode
+from flowgraph_nodes.agents.toolboxes import MAX_OUTPUT, run_toolbox
 from flowgraph_nodes.agents.turn import MODEL_RETRY, Means
 from flowgraph_nodes.errors import AgentError
 from flowgraph_nodes.messages import Message
 from flowgraph_nodes.models import ChatModel, Fallbacks, ModelLike, ModelSettings, resolve
 from flowgraph_nodes.tools import Tool, Toolbox
+from flowgraph_nodes.tools.dynamic import SEARCH_TOOL
 from flowgraph_nodes.tools.mcp import McpConfigError, McpServer, ServerLike
 from flowgraph_nodes.tools.mcp.joining import joined
 from flowgraph_nodes.tools.mcp.server import check_installed, servers_of
+from flowgraph_nodes.tools.search import ToolIndex
 
 UNNAMED: Final = "unnamed_agent"
 
@@ -47,6 +51,8 @@ class Agent(ABC):
     prompt: what is asked, a template, a Path or a function; its placeholders or parameters are the agent's. Without
     it the agent has one parameter, `task`.
     tools: tools, or anything that `tool` makes one of. tool_mode: how calls travel: "native", "schema" or "text".
+    dynamic_tools: offer `tool_search` in their place, which finds those that are needed: for hundreds of tools.
+    handoffs: agents that it can give tasks to, or a dict of them by name; adds the tool `handoff_task`.
     mcp: servers of tools, see `McpServer`: also URLs, command lines, files of servers. Each run has its own sessions.
     output_type: of the answer; anything pydantic knows, default text.
     name, description: who it is, for records and other agents.
@@ -66,6 +72,8 @@ class Agent(ABC):
     prompt: PromptLike | None = None
     tools: Iterable[Tool | Callable[..., Any]] = ()
     mcp: ServerLike | Iterable[ServerLike] = field(default=(), repr=False)
+    dynamic_tools: bool = False
+    handoffs: Iterable[Any] | Mapping[str, Any] = ()
     tool_mode: ToolMode = "native"
     output_type: Any = str
     name: str = UNNAMED
@@ -79,6 +87,8 @@ class Agent(ABC):
     parameters: Mapping[str, Parameter] = field(init=False)
     _models: tuple[ChatModel, ...] = field(init=False)
     _toolbox: Toolbox = field(init=False)
+    _index: ToolIndex | None = field(init=False, default=None)
+    _handoffs: Handoffs | None = field(init=False, default=None)
     _servers: tuple[McpServer, ...] = field(init=False, default=())
     _task: Task = field(init=False)
     _output: Output | None = field(init=False, default=None)
@@ -158,19 +168,24 @@ class Agent(ABC):
 
     def _means(self) -> Means:
         """What the turns of one run are taken with."""
-        toolbox = self._toolbox.copy()
-        choice, controls = None, frozenset[str]()
-        if self._output is not None:
-            toolbox.add(self._output.tool)
-            choice, controls = "required", frozenset({FINAL_TOOL})
+        controls = self._controls()
         return Means(
             models=self._models,
-            toolbox=toolbox,
+            toolbox=run_toolbox(self._toolbox, controls, self._index),
             settings=self.settings,
             retry=self.model_retry,
-            tool_choice=choice,  # type: ignore[arg-type]  # a literal
-            controls=controls,
+            tool_choice=None if self._output is None else "required",
+            controls=frozenset({*(one.name for one in controls), *([SEARCH_TOOL] if self.dynamic_tools else ())}),
+            max_output=MAX_OUTPUT,
         )
+
+    def _controls(self) -> list[Tool]:
+        """The tools that steer the agent, beside those that it was given."""
+        return [one.tool for one in (self._output, self._handoffs) if one is not None]
+
+    def _in_mode(self, model: ModelLike) -> tuple[ChatModel, ...]:
+        """The models that are meant, as they are called. Raises ModelConfigError, ValueError for a bad tool mode."""
+        return tuple(in_mode(one, self.tool_mode) for one in _flat(resolve(model)))
 
     def _patience(self) -> Patience:
         return Patience(nudges=self.max_nudges, tool_retry=self.tool_retry, output_retries=self.output_retries)
@@ -185,8 +200,7 @@ class Agent(ABC):
         except McpConfigError as error:
             yield f"mcp: {error}"
         try:
-            modes = tuple(in_mode(model, self.tool_mode) for model in _flat(resolve(self.model)))
-            self._set(_models=modes)
+            self._set(_models=self._in_mode(self.model))
         except (AgentError, ValueError) as error:
             yield str(error)
         try:
@@ -197,6 +211,7 @@ class Agent(ABC):
             if "history" in task.parameters:
                 yield "prompt: 'history' is taken, agent.run(history=...) is the conversation so far: rename it"
         yield from self._wrong_instructions()
+        yield from self._wrong_tools()
         if self.output_type is not str:
             yield from self._wrong_output()
 
@@ -237,6 +252,21 @@ class Agent(ABC):
             self._set(_system=rendered(template, {**absent, **self.prompt_vars}))
         except (LookupError, InputError) as error:
             yield f"prompt_vars: {error}"
+
+    def _wrong_tools(self) -> Iterator[str]:
+        try:
+            handoffs = Handoffs(self.handoffs)
+        except (TypeError, ValueError) as error:
+            yield f"handoffs: {error}"
+            return
+        self._set(handoffs={name: one.node for name, one in handoffs.targets.items()})
+        if handoffs.targets:
+            self._set(_handoffs=handoffs, _system=f"{self._system}\n\n{handoffs.roster}".strip())
+        if self.dynamic_tools:
+            self._set(_index=ToolIndex(self._toolbox))
+        for name, used in {HANDOFF_TOOL: handoffs.targets, SEARCH_TOOL: self.dynamic_tools}.items():
+            if used and name in self._toolbox:
+                yield f"tools: '{name}' is a tool of the agent's own: rename yours"
 
     def _wrong_output(self) -> Iterator[str]:
         if FINAL_TOOL in self._toolbox:

@@ -78,7 +78,7 @@ class Progress:
         assert result.stop is not None
         payload, name = result.stop.payload, result.call.name
         if self._output is None:
-            return Ending("stopped_by_tool", result.text, f"by the tool '{name}'", result.call)
+            return Ending("stopped_by_tool", result.full or result.text, f"by the tool '{name}'", result.call)
         if name == FINAL_TOOL:
             return Ending("completed", self._output.read(payload))
         try:

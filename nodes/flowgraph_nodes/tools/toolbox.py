@@ -70,6 +70,10 @@ class Toolbox:
         self._tools[added.name] = added
         return added
 
+    def pin(self, thing: Tool | Callable[..., Any]) -> Tool:
+        """`add` for a tool that steers the agent: offered even where others have to be found first."""
+        return self.add(thing)
+
     def remove(self, name: str) -> Tool:
         """Take a tool out; calls that run go on.
 

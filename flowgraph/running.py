@@ -21,7 +21,7 @@ from .record import Run
 from .runtime import ResumeOptions, RunOptions
 from .runtime import new_run_id as new_id
 from .session import Session, begin
-from .stores import open_store
+from .stores import Store, open_store
 from .threads import Pool
 
 
@@ -85,11 +85,11 @@ async def aresume(
 ) -> Run:
     """Go on with a run that failed, was cancelled, paused or broken off, and give it back when it has ended.
 
-    What succeeded is taken from the journal, down to single calls below a node; the rest runs (see docs/how-to/keep-and-resume-runs.md). A
-    run that had succeeded gives its result, and nothing is called. graph: the one that the run was begun with.
-    inputs: only those that held secrets, which were not stored. force: go on although the graph has changed; nodes
-    whose kind, edges, condition or version are not what they were run again, and what depends on them. options: see
-    `ResumeOptions`; `answers` are checked before anything runs.
+    What succeeded is taken from the journal, down to single calls below a node; the rest runs: see
+    docs/how-to/keep-and-resume-runs.md. A run that had succeeded gives its result, and nothing is called. graph: the
+    one that the run was begun with. inputs: only those that held secrets, which were not stored. force: go on although
+    the graph has changed; nodes whose kind, edges, condition or version are not what they were run again, and what
+    depends on them. options: see `ResumeOptions`; `answers` are checked before anything runs.
 
     Raises as `arun` does, and RunNotFound, RunBusy, GraphChanged with all differences, AnswerRefused, StoreError.
     """
@@ -138,17 +138,15 @@ async def afork(
     """
     new = new_run_id or new_id()
     path = at.name if isinstance(at, Handle) else at
-    checked_call(graph, cast("RunOptions", options))
-
-    def copy() -> None:
-        with closing(open_store(store)) as opened:
-            fork_journal(opened, run_id, path, new)
-
-    with anyio.CancelScope(shield=True):
-        await Pool(1).run(copy)
-    return await aresume(
-        graph, new, store=store, inputs=inputs, force=force, raise_on_failure=raise_on_failure, **options
-    )
+    given = cast("RunOptions", {**options, "store": store, "run_id": new})
+    plan = checked_call(graph, given)
+    await _in_store(store, lambda opened: fork_journal(opened, run_id, path, new))
+    try:
+        session = await begin(plan, inputs, given, resume=True, force=force)
+    except BaseException:  # nothing of it was at work
+        await _in_store(store, lambda opened: opened.delete(new))
+        raise
+    return await _finished(plan, session, given, raise_on_failure)
 
 
 def fork(
@@ -179,6 +177,17 @@ def fork(
         )
 
     return _outside_of_loops("fork", main)
+
+
+async def _in_store(where: Where, work: Callable[[Store], None]) -> None:
+    """Do something with a store, on a thread, to its end."""
+
+    def body() -> None:
+        with closing(open_store(where)) as opened:
+            work(opened)
+
+    with anyio.CancelScope(shield=True):
+        await Pool(1).run(body)
 
 
 async def _finished(plan: Plan, session: Session, options: RunOptions, raise_on_failure: bool) -> Run:

@@ -16,6 +16,7 @@ from .gather import gather
 from .node import Node
 from .node_run import NodeRun
 from .outcome import NO_USAGE, Outcome, Usage
+from .past import Recorded
 from .policy import Policy, Seconds
 from .question import Question
 from .runtime import Runtime
@@ -47,6 +48,7 @@ class Station(ABC):
     )
 
     continues: bool
+    recorded: Recorded | None
     depth: int
     budgets: tuple[Budget, ...]
 

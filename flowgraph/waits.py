@@ -13,6 +13,7 @@ from .codec import Withheld, decode, encode
 from .errors import AnswerRefused, NodeTimeout, StoreError
 from .missing import MISSING
 from .node_run import NodeRun
+from .past import Recorded
 from .policy import seconds
 from .question import Question
 from .runtime import Runtime
@@ -25,6 +26,7 @@ class Waiter(Protocol):
     run: NodeRun
     continues: bool
     waiting: bool
+    recorded: Recorded | None
 
     def held(self) -> AbstractContextManager[None]: ...
 
@@ -32,7 +34,8 @@ class Waiter(Protocol):
 async def wait_for_answer(host: Waiter, question: Question) -> Any:
     """Open a gate, or find it open, and wait for the answer. Raises NodeTimeout when nobody gave one in time."""
     runtime, run = host.runtime, host.run
-    if not host.continues or run.gate is None:
+    before = host.recorded
+    if not host.continues or run.gate is None or (before is not None and before.failed):  # its time was up: ask again
         due = None if question.timeout is None else runtime.now() + seconds(question.timeout)
         opened = ev.GateOpened(
             runtime.now(), run.path, runtime.seq, question.text, question.schema, due, question.default is not MISSING

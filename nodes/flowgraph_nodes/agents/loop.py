@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from flowgraph.context import Context
@@ -25,11 +25,11 @@ from flowgraph_nodes.agents.stop_rules import (
     rule_of,
 )
 from flowgraph_nodes.agents.turn import Means
-from flowgraph_nodes.errors import DuplicateToolError
 from flowgraph_nodes.flows.loop import OnExhausted
 from flowgraph_nodes.flows.repeats import Repeats
 from flowgraph_nodes.flows.verdict import RoundFunction, Verdict, best_of
 from flowgraph_nodes.messages import AssistantMessage
+from flowgraph_nodes.tools import Tool
 from flowgraph_nodes.tools.text import to_text
 
 
@@ -121,10 +121,9 @@ class LoopAgent(Agent):
         judge = getattr(self._rule, "said_by", None)
         return super().problems() + ([f"judge: {problem}" for problem in judge.agent.problems()] if judge else [])
 
-    def _means(self) -> Means:
-        means = super()._means()
+    def _controls(self) -> list[Tool]:
         tool = self._rule.tool
-        return means if tool is None else replace(means, controls=means.controls | {tool.name})
+        return super()._controls() + ([] if tool is None else [tool])
 
     def _least(self) -> dict[str, int]:
         return {**super()._least(), "max_iterations": 1, "max_turns": 1} | ({} if self.stall is None else {"stall": 2})
@@ -153,11 +152,8 @@ class LoopAgent(Agent):
     def _wrong_rule(self) -> Iterator[str]:
         if isinstance(self._rule, BySentinel) and self.output_type is not str:
             yield "stop: a Sentinel reads the end of a text: with output_type give a function, a Judge or a Tool"
-        if self._rule.tool is not None:
-            try:
-                self._toolbox.add(self._rule.tool)
-            except DuplicateToolError as error:
-                yield f"stop: {error}"
+        if self._rule.tool is not None and self._rule.tool.name in self._toolbox:
+            yield f"stop: there is a tool '{self._rule.tool.name}' already: give one of the two another name"
 
 
 def _joined(*texts: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 from flowgraph.codec import StoredValue
@@ -56,7 +56,8 @@ class Part:
     async def call(self, ctx: Context[Any], inputs: dict[str, Any]) -> Answer:
         """Do the work, and keep the conversation as details of this node run."""
         history = History(self.system, self.before, inputs["task"])
-        ending = await concluded(ctx, ctx.path, history, lambda: self.work(ctx, history, self.means))
+        means = replace(self.means, toolbox=self.means.toolbox.copy())  # what one part finds out is no other's
+        ending = await concluded(ctx, ctx.path, history, lambda: self.work(ctx, history, means))
         return Answer(ending.output, ending.reason, _reply(history), history.said or "", history.turns)
 
 

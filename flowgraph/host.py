@@ -103,7 +103,7 @@ class Host(Performer):
         recorded, run = self.recorded, self.run
         if recorded is None:
             return False
-        if recorded.succeeded:
+        if recorded.succeeded and not self._changed_within():
             try:
                 self.value = run.value = decode(json.dumps(recorded.value), self._stored_type(recorded))
             except StoreError:  # the type was changed since
@@ -115,6 +115,11 @@ class Host(Performer):
         else:
             self.continues = recorded.continues
         return self.given
+
+    def _changed_within(self) -> bool:
+        """Whether it holds a graph that is not what it was."""
+        past = self.runtime.past
+        return past is not None and past.changed_within(self.path)
 
     def _stored_type(self, recorded: Recorded) -> Any:
         return Any if isinstance(recorded.error, Break) else self.node.output_type
@@ -138,8 +143,8 @@ class Host(Performer):
         return self.run.outcome
 
     def _made_it_fail(self) -> bool:
-        """Whether its failure ended its parent, as it is recorded: then it is called again."""
-        return self.above is not None and self.path in self.above.run.causes
+        """Whether its failure ended its parent, as it is recorded, or may be no more: then it is called again."""
+        return (self.above is not None and self.path in self.above.run.causes) or self._changed_within()
 
     def blocked(self) -> bool:
         """Whether nothing of it is at work: it waits for a person, or all that it waits for does."""

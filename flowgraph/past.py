@@ -1,7 +1,8 @@
 """The past of a resumed run: what its journal says of each node run, and what of that can be given back.
 
 A recorded node run is *given back* (its outcome is taken from the journal, nothing runs), *continued* (its last attempt
-goes on: its code runs again from the top, its recorded children are given back), or run afresh. See docs/how-to/keep-and-resume-runs.md.
+goes on: its code runs again from the top, its recorded children are given back), or run afresh.
+See docs/how-to/keep-and-resume-runs.md.
 """
 
 from __future__ import annotations
@@ -80,6 +81,10 @@ class Past:
     def changed(self, path: str) -> bool:
         """Whether the node that a path stands for is not what it was."""
         return bool(self.altered) and place_of(path) in self.altered
+
+    def changed_within(self, path: str) -> bool:
+        """Whether something of the graph that a path stands for is not what it was."""
+        return bool(self.altered) and any(place.startswith(f"{place_of(path)}/") for place in self.altered)
 
 
 def _recorded(run: NodeRun) -> Recorded:

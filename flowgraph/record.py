@@ -17,7 +17,7 @@ from .node_run import NodeRun, OpenGate
 from .outcome import FINAL, MISSING, Outcome, Status, Usage
 from .plan import Plan
 from .prompts import part
-from .spec import GraphSpec, spec_of_plan
+from .spec import GraphSpec, read_document, spec_of_plan
 
 T = TypeVar("T")
 
@@ -194,6 +194,8 @@ class Run:
         self._choice_errors.clear()  # every choice is asked again
         if event.nodes:
             self._lay_out(self.root, event.nodes)
+        if event.spec is not None:
+            self._spec, self._outputs = read_document(event.spec)
 
     def _run_paused(self, event: ev.RunPaused) -> None:
         self.root.status = Status.PAUSED

@@ -102,7 +102,8 @@ class Replay:
     def _stays_failed(self, index: int) -> bool:
         """Whether a failure is one that the graph takes care of: all readers tolerate it, or a quorum went without."""
         recorded, node = self.recorded[index], self._plan.nodes[index]
-        if recorded is None or not recorded.failed or self._past.changed(self._runs[index].path):
+        path = self._runs[index].path
+        if recorded is None or not recorded.failed or self._past.changed(path) or self._past.changed_within(path):
             return False
         edges = [(child, self._edge(child, index)) for child in node.children]
         if any(edge.data and self._reached_quorum(child) for child, edge in edges):

@@ -36,8 +36,6 @@ _KINDS: Final[dict[str, type[ev.Lasting]]] = {
     "node_finished": ev.NodeFinished,
 }
 _NAMES: Final = {kind: name for name, kind in _KINDS.items()}
-_TEXTS: Final = ("value", "inputs", "spec", "detail", "schema")
-"""Fields that may be long: they go into a row as texts of their own, or as the digest of one."""
 
 
 class Row(NamedTuple):
@@ -53,8 +51,10 @@ def row_of(event: ev.Lasting, text: str | None = None) -> Row:
     known: dict[str, Any] = {"v": VERSION, "e": _NAMES[kind]}
     texts: dict[str, str] = {}
     for name, default in _FIELDS[kind]:
+        if name in ("seq", "value") or (name == "inputs" and kind is ev.RunStarted):
+            continue  # what users gave comes as text, and is not even compared
         value = getattr(event, name)
-        if value is default or value == default or name == "seq":
+        if value is default or value == default:
             continue
         if name == "error":
             known.update(_broken(value) if isinstance(value, Break) else {"error": encode_error(value)})
@@ -63,11 +63,11 @@ def row_of(event: ev.Lasting, text: str | None = None) -> Row:
                 texts["detail"] = encode_detail(value)
             else:
                 known["detail"] = value
-        elif name in _TEXTS and isinstance(value, dict) and name != "inputs":
+        elif name in ("spec", "schema") and value is not None:
             texts[name] = _dumped(value)
         elif (plain := _PLAIN.get(name)) is not None:
             known[name] = plain(value)
-        elif name not in ("value", "inputs") or kind is ev.Spawned:
+        else:
             known[name] = value
     if text is not None:
         texts["inputs" if kind is ev.RunStarted else "value"] = text

@@ -61,7 +61,10 @@ def record_of(journal: Journal) -> Run:
             f"of run {journal.head.run_id} nothing is stored but its name, since whoever made it was stopped before it "
             "began: start it again with fg.run"
         )
-    events = [event_of(row, number, journal.values) for number, row in enumerate(journal.rows)]
+    try:
+        events = [event_of(row, number, journal.values) for number, row in enumerate(journal.rows)]
+    except StoreError as error:
+        raise StoreError(f"run {journal.head.run_id} cannot be read: {error}") from error
     first = events[0] if events else None
     if not isinstance(first, ev.RunStarted) or first.spec is None:
         raise StoreError(f"run {journal.head.run_id} is damaged: it does not begin with its start")

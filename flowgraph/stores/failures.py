@@ -13,6 +13,7 @@ from ..errors import StoreError
 _ADVICE: Final = (
     ("disk is full", "nothing of this was stored, what was there stays: make room on the disk"),
     ("no space left", "nothing of this was stored, what was there stays: make room on the disk"),
+    ("disk i/o error", "nothing of this was stored, what was there stays: see that its disk works and has room"),
     ("malformed", "it is damaged: put back a copy, or save what is left with `sqlite3 FILE .recover`"),
     ("not a database", "it is damaged, or no store at all"),
     ("could not decode", "it is damaged: put back a copy, or save what is left with `sqlite3 FILE .recover`"),

@@ -23,6 +23,9 @@ class Body(Protocol):
     blocks: int
     beside: int
 
+    def ring(self) -> None:
+        """Its code waits now: perhaps nothing is left but to wait for people."""
+
 
 class Started(Generic[T]):
     """A child at work. `await started` gives its output, or raises what it raised."""
@@ -53,6 +56,7 @@ class Started(Generic[T]):
     async def _result(self) -> T:
         self._heard = True
         self._body.beside -= 1
+        self._body.ring()
         try:
             await self._over.wait()
         finally:
@@ -106,6 +110,7 @@ class Background:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._body.blocks -= 1
+        self._body.ring()
         if error is not None:
             self._group.cancel_scope.cancel()
             error = None if isinstance(error, Exception) else error  # a cancellation has to reach the group

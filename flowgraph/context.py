@@ -34,6 +34,8 @@ class Host(Protocol):
     blocks: int
     beside: int
 
+    def ring(self) -> None: ...
+
     @property
     def path(self) -> str: ...
     @property
@@ -44,6 +46,7 @@ class Host(Protocol):
     def started_at(self) -> float: ...
     def now(self) -> float: ...
     def listened(self) -> bool: ...
+    def outcomes(self) -> dict[str, Outcome[Any]]: ...
     def spawn(
         self,
         node: Any,
@@ -120,6 +123,14 @@ class BaseContext(Generic[D]):
     def listened(self) -> bool:
         """Whether anybody reads this run's events (worth streaming for)."""
         return self._host.listened()
+
+    @property
+    def outcomes(self) -> dict[str, Outcome[Any]]:
+        """How each child of this node run has ended so far, by name, in order; open ones are pending or running.
+
+        In a resumed run those that were not called again yet are there, too, with their outputs as plain JSON.
+        """
+        return self._host.outcomes()
 
     def emit(self, kind: str, data: Any = None) -> None:
         """Tell whoever listens to the run. Not kept: see `flowgraph.events`."""

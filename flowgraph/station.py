@@ -94,9 +94,18 @@ class Station(ABC):
         """Whether somebody reads the events."""
         return bool(self.runtime.readers)
 
+    def outcomes(self) -> dict[str, Outcome[Any]]:
+        """How its children have ended so far."""
+        return {child.name: child.outcome for child in self.run.children}
+
     async def wait_for_answer(self, question: Question) -> Any:
         """Wait for a person."""
         return await wait_for_answer(self, question)
+
+    def ring(self) -> None:
+        """Let it be seen whether nothing is left but to wait for people."""
+        if self.runtime.desk.open:
+            self.runtime.desk.ring()
 
     async def wait_until(self, seconds: float) -> None:
         """Sleep for so many seconds, or what is left of them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import inspect
 from typing import Any
 
@@ -59,6 +60,8 @@ class Drive:
         self.schedule = Schedule(plan.nodes, plan.choices, self.replay.begun if self.replay else None)
         self._above = above
         self._pending = 0  # commands that the schedule gave and that have not been answered
+        self._held: list[int] = []  # nodes that may begin when fewer are at work, a heap
+        self._at_work: set[int] = set()  # nodes that have begun; only kept where their number is limited
         self.values = Values(inputs, len(plan.entries), lambda index: self.runs[index].outcome)
         self._in_loop = in_loop
         self._hosts: dict[int, Host] = {}  # of what is at work: made when it begins, let go of when it is final
@@ -89,7 +92,7 @@ class Drive:
         Cancellation, KeyboardInterrupt and `Break` pass through, after everything has ended and is recorded.
         """
         try:
-            works = self._works(self.schedule.start())
+            works = self._let_in(self._works(self.schedule.start()))
             self._pending += len(works)
             await self.runtime.backend.drain(works, self.perform, self.feed)
         except _Halt as halt:
@@ -188,7 +191,7 @@ class Drive:
 
     def feed(self, event: Event) -> list[Work]:
         """Feed the schedule; record the facts that it gives and pass on the work."""
-        works = self._works(self.schedule.feed(event))
+        works = self._let_in(self._works(self.schedule.feed(event)))
         self._pending += len(works) - 1
         if self.runtime.stop_on_failure and (lost := self.schedule.lost()) is not None:
             path = self.runs[lost].path
@@ -207,9 +210,27 @@ class Drive:
                 works.append(command)
         return works
 
+    def _let_in(self, works: list[Work]) -> list[Work]:
+        """The work that begins now: at most `max_concurrency` nodes are at work, the first of those ready first."""
+        most = self.plan.graph.max_concurrency
+        if most is None:
+            return works
+        begun: list[Work] = []
+        for work in works:
+            if type(work) is Start and work.node not in self._at_work:
+                heapq.heappush(self._held, work.node)
+            else:
+                begun.append(work)
+        while self._held and len(self._at_work) < most:
+            index = heapq.heappop(self._held)
+            self._at_work.add(index)
+            begun.append(Start(index, self.schedule.attempt(index)))
+        return begun
+
     def _settle(self, settle: Settle) -> None:
         host = self._host(settle.node)
         del self._hosts[settle.node]
+        self._at_work.discard(settle.node)
         if self.replay is not None:
             self.replay.settle(host, settle)
         host.settle(settle)
@@ -278,7 +299,8 @@ async def run_graph(host: Host, graph: Any, inputs: dict[str, Any]) -> Any:
     given = {name: i.default for name, i in graph.inputs.items() if i.default is not MISSING} | inputs
     in_loop, runtime = host.in_loop or host.node.kind == "loop", host.runtime
     if [node.name for node in host.run.children] != list(plan.names) or not host.continues:
-        runtime.tell(ev.GraphStarted(runtime.now(), host.path, runtime.seq, graph.name, plan.outline))
+        begun = ev.GraphStarted(runtime.now(), host.path, runtime.seq, graph.name, plan.outline, plan.pairs)
+        runtime.tell(begun)
     past = runtime.past if host.continues else None
     drive = host.graph = Drive(runtime, plan, given, host.run, in_loop, host, past)
     try:

@@ -84,10 +84,14 @@ class RunPaused(Lasting):
 
 @dataclass(frozen=True, slots=True)
 class GraphStarted(Lasting):
-    """The node run `path` is a graph and begins: its name, and of each of its nodes the name, kind and title."""
+    """The node run `path` is a graph and begins: its name, and of each of its nodes the name, kind and title.
+
+    edges: names of parents and children, for what was built in the run and stands in no spec.
+    """
 
     graph: str
     nodes: Outline
+    edges: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,16 +32,26 @@ class Graph:
     """A workflow: `graph.input`, `@graph.node`, `graph.add`, `graph.map`, `graph.choose`, `graph.output`.
 
     name: an identifier. policy: defaults for the nodes' own settings. limits: what a run of the graph may take, alone
-    or inside of another. title: free text for drawings.
+    or inside of another. max_concurrency: nodes of this graph at work at a time; of those that are ready the one that
+    was added first begins. title: free text for drawings.
     """
 
     kind = "graph"
 
     def __init__(
-        self, name: str, *, policy: Policy | None = None, limits: Limits | None = None, title: str = ""
+        self,
+        name: str,
+        *,
+        policy: Policy | None = None,
+        limits: Limits | None = None,
+        max_concurrency: int | None = None,
+        title: str = "",
     ) -> None:
+        if max_concurrency is not None and max_concurrency < 1:
+            raise ValueError(f"max_concurrency must be at least 1, not {max_concurrency!r}")
         self.name = _checked_name(name, "a graph")
         self.limits = limits
+        self.max_concurrency = max_concurrency
         self.title = title
         self.policy = policy or Policy()
         self.inputs: dict[str, Input] = {}

@@ -35,7 +35,7 @@ class NodeRun:
     agent's messages. Children belong to an attempt: `earlier` holds those of the attempts before the last.
     inputs: a hash of what it was called with. due: until when it waits, for the next attempt or the end of a sleep.
     gate: what it asks, or asked, a person. causes: paths of the children that made it fail. withheld: its output holds
-    a secret and was not stored.
+    a secret and was not stored. edges: where it is a graph, those among its nodes, by name.
     """
 
     path: str
@@ -60,6 +60,7 @@ class NodeRun:
     gate: OpenGate | None = None
     causes: tuple[str, ...] = ()
     withheld: bool = False
+    edges: tuple[tuple[str, str], ...] = ()
 
     @property
     def duration(self) -> float | None:

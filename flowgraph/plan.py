@@ -47,6 +47,11 @@ class Plan:
     outline: Outline
 
     @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """The edges: names of a parent and its child."""
+        return tuple((self.names[e.parent], node.name) for node in self.nodes for e in node.parents)
+
+    @property
     def name(self) -> str:
         """The graph's name."""
         return self.graph.name

@@ -202,6 +202,7 @@ class Run:
 
     def _graph_started(self, event: ev.GraphStarted) -> None:
         self._lay_out(self.nodes[event.path], event.nodes)
+        self.nodes[event.path].edges = event.edges
 
     def _lay_out(self, parent: NodeRun, nodes: ev.Outline) -> None:
         """A node run for each node of a graph that begins. What a resumed graph has of them already stays."""

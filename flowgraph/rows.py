@@ -133,6 +133,7 @@ _CONVERT: Final[dict[str, Callable[[Any], Any]]] = {
     "status": Status,
     "error": decode_error,
     "nodes": lambda rows: tuple(tuple(row) for row in rows),
+    "edges": lambda rows: tuple(tuple(row) for row in rows),
     "taken": tuple,
     "unhandled": tuple,
     "causes": tuple,

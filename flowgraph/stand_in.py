@@ -58,7 +58,13 @@ def replace(graph: Graph, replacements: Mapping[str, Any]) -> Graph:
     unknown = [_unknown(graph, path) for path in replacements if path.partition("/")[0] not in graph.entries]
     if unknown:
         raise GraphError(graph.name, unknown)
-    copy = Graph(graph.name, policy=graph.policy, title=graph.title)
+    copy = Graph(
+        graph.name,
+        policy=graph.policy,
+        limits=graph.limits,
+        max_concurrency=graph.max_concurrency,
+        title=graph.title,
+    )
     copy.inputs, copy.choices, copy.outputs = dict(graph.inputs), list(graph.choices), graph.outputs
     for name, entry in graph.entries.items():
         node: Any = entry.node

@@ -100,7 +100,9 @@ def level_below(item: Item, *, calls: bool = False) -> Level | None:
             left[child.kind] += 1
         else:
             shown.append(item_of_run(child, item))
-    return Level(tuple(shown), rounds=item.kind == "loop", calls=left) if shown or left else None
+    place = f"{item.path}/"
+    edges = tuple(EdgeSpec(place + source, place + target) for source, target in item.run.edges)
+    return Level(tuple(shown), edges, item.kind == "loop", left) if shown or left else None
 
 
 def statuses(items: Sequence[Item]) -> str:

@@ -16,6 +16,7 @@ from flowgraph_nodes.models.base import (
 )
 from flowgraph_nodes.models.model import Fallbacks, Model
 from flowgraph_nodes.models.override import no_real_models, override_models
+from flowgraph_nodes.models.rate import Limited, RateLimit
 from flowgraph_nodes.models.resolve import ModelLike, resolve
 from flowgraph_nodes.models.scripted import Reply, Scripted, ScriptedModel, call
 from flowgraph_nodes.models.settings import ModelSettings
@@ -25,10 +26,12 @@ __all__ = [
     "Delta",
     "Fallbacks",
     "ForcedTool",
+    "Limited",
     "Model",
     "ModelLike",
     "ModelSettings",
     "OnDelta",
+    "RateLimit",
     "ReasoningDelta",
     "Reply",
     "Request",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from flowgraph_nodes.errors import ModelConfigError, ModelError, PermanentModelError, TransientModelError
 from flowgraph_nodes.models import litellm
 from flowgraph_nodes.models.base import ChatModel, OnDelta, Request, Response, is_priced
 from flowgraph_nodes.models.override import stand_in
+from flowgraph_nodes.models.rate import RateLimit, estimate, gate_of
 from flowgraph_nodes.models.settings import ModelSettings
 
 
@@ -18,18 +20,23 @@ class Model:
 
     name: as litellm has it, "provider/model" (https://docs.litellm.ai/docs/providers).
     settings: the model's own; those of a request lie over them.
+    rate: how often this process may call it. Models of the same name, server, key and rate share it, wherever in the
+    process they are. Models that stand in for it (`override_models`) go without.
 
     Raises:
-        ModelConfigError: the name is no text, or the settings are no `ModelSettings`.
+        ModelConfigError: the name is no text, the settings are no `ModelSettings`, or the rate is no `RateLimit`.
     """
 
     name: str
     settings: ModelSettings = field(default_factory=ModelSettings)
+    rate: RateLimit | None = None
 
     def __post_init__(self) -> None:
-        for what, value, wanted in (("name", self.name, str), ("settings", self.settings, ModelSettings)):
-            if not isinstance(value, wanted):  # which may hold a key: its type is enough
-                raise ModelConfigError(f"Model: {what} is of type {type(value).__name__}, not {wanted.__name__}")
+        kinds: tuple[tuple[str, Any], ...] = (("name", str), ("settings", ModelSettings), ("rate", RateLimit | None))
+        for what, wanted in kinds:
+            if not isinstance(value := getattr(self, what), wanted):  # which may hold a key: its type is enough
+                kind = getattr(wanted, "__name__", "RateLimit")
+                raise ModelConfigError(f"Model: {what} is of type {type(value).__name__}, not {kind}")
 
     def check(self) -> None:
         """Raise `ModelConfigError` when the provider is unknown or its key is missing. Makes no call."""
@@ -38,7 +45,7 @@ class Model:
         return litellm.check(self.name, self.settings)
 
     async def complete(self, request: Request, on_delta: OnDelta | None = None) -> Response:
-        """One call, without retries; see `ChatModel`.
+        """One call, without retries, when the rate allows it; see `ChatModel`.
 
         Raises:
             TransientModelError, PermanentModelError: the provider's error. RealModelError: see `no_real_models`.
@@ -46,7 +53,14 @@ class Model:
         request = replace(request, settings=request.settings.over(self.settings))
         if (other := self._stand_in()) is not None:
             return await other.complete(request, on_delta)
-        return await litellm.complete(self.name, request, on_delta)
+        if self.rate is None:
+            return await litellm.complete(self.name, request, on_delta)
+        settings = request.settings
+        gate = gate_of((self.name, settings.api_base, settings.secret()), self.rate)
+        async with gate.admitted(estimate(request)) as admission:
+            response = await litellm.complete(self.name, request, on_delta)
+            admission.count(response.usage)
+            return response
 
     async def priced(self) -> bool:
         """Whether litellm's table has a price for it; see `Priced`."""

@@ -1,13 +1,24 @@
 """Agents, models and tools for flowgraph: nodes that think."""
 
-from flowgraph_nodes.agents import AgentConfigError, AgentFailed, AgentResult, AgentRun, ReactAgent
+from flowgraph_nodes.agents import (
+    AgentConfigError,
+    AgentFailed,
+    AgentResult,
+    AgentRun,
+    Judge,
+    LoopAgent,
+    PlanExecuteAgent,
+    ReactAgent,
+    Sentinel,
+)
 from flowgraph_nodes.errors import AgentError
-from flowgraph_nodes.flows import LoopExhausted, LoopFlow, parallel, route, sequence
+from flowgraph_nodes.flows import LoopExhausted, LoopFlow, Team, parallel, route, sequence
 from flowgraph_nodes.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from flowgraph_nodes.models import (
     ChatModel,
     Model,
     ModelSettings,
+    RateLimit,
     Reply,
     Scripted,
     ScriptedModel,
@@ -40,18 +51,24 @@ __all__ = [
     "ChatModel",
     "Fail",
     "GiveUp",
+    "Judge",
+    "LoopAgent",
     "LoopExhausted",
     "LoopFlow",
     "Message",
     "Model",
     "ModelSettings",
     "NeedsFeedback",
+    "PlanExecuteAgent",
+    "RateLimit",
     "ReactAgent",
     "Reply",
     "Scripted",
     "ScriptedModel",
+    "Sentinel",
     "Stop",
     "SystemMessage",
+    "Team",
     "Tool",
     "ToolCall",
     "ToolContext",

@@ -86,7 +86,7 @@ class PlanExecuteAgent(Agent):
         """The next step. Raises what is no failure of the step alone, such as ModelError."""
         part = Part(
             name="step",
-            title=plan.left[0],
+            title=f"{cycle + 1}. {plan.left[0]}",
             work=self._executed,
             means=replace(work.means, models=self._executors),
             system=self._system,

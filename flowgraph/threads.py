@@ -171,6 +171,9 @@ class _Call:
             self._value = self._body()
         except BaseException as error:
             self._error = error
+
+    def tell(self) -> None:
+        """Let whoever waits for it go on."""
         try:
             self._wake(self._finish)
         except RuntimeError:
@@ -225,8 +228,9 @@ class _Worker:
                     continue  # somebody has just taken us: the call is on its way
                 return
             call.perform()
+            _idle.append(self)  # before its caller goes on: it may have the next call at once
+            call.tell()
             del call
-            _idle.append(self)
 
 
 _idle: deque[_Worker] = deque()

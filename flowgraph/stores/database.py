@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
 from sqlalchemy import Connection, Engine
+
+Parameters: TypeAlias = tuple[Any, ...] | list[tuple[Any, ...]]
 
 
 class Locks(Protocol):
@@ -42,7 +44,8 @@ class Database:
 
     name: for messages, without a password. writer, reader: engines for transactions that write (on SQLite they begin
     as writers, so that they wait for their turn instead of failing midway) and for those that see one state of
-    everything. sql: adapts the parameters of a statement to the driver.
+    everything. sql: adapts the parameters of a statement to the driver. change: performs a statement that gives no
+    rows (with a tuple of parameters once, with a list of them many times) and says how many it changed.
     """
 
     name: str
@@ -50,3 +53,4 @@ class Database:
     reader: Engine
     locks: Locks
     sql: Callable[[str], str]
+    change: Callable[[Connection, str, Parameters], int]

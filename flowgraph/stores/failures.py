@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -40,5 +41,5 @@ def translated(store: str) -> Iterator[None]:
     """
     try:
         yield
-    except (SQLAlchemyError, OSError, UnicodeError) as error:
+    except (SQLAlchemyError, sqlite3.Error, OSError, UnicodeError) as error:
         raise cannot(store, error) from error

@@ -37,6 +37,7 @@ def open_server(address: str) -> Database:
         reader=engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True),
         locks=AdvisoryLocks(engine),
         sql=lambda statement: statement.replace("?", "%s"),
+        change=lambda connection, statement, parameters: connection.exec_driver_sql(statement, parameters).rowcount,
     )
 
 

@@ -19,11 +19,12 @@ T = TypeVar("T")
 class Transaction:
     """Runs the statements of tables.py. Handed to the function that is the transaction, and of no use after it."""
 
-    __slots__ = ("_connection", "_sql")
+    __slots__ = ("_change", "_connection", "_sql")
 
-    def __init__(self, connection: Connection, sql: Callable[[str], str]) -> None:
+    def __init__(self, connection: Connection, database: Database) -> None:
         self._connection = connection
-        self._sql = sql
+        self._sql = database.sql
+        self._change = database.change
 
     @property
     def connection(self) -> Connection:
@@ -31,13 +32,12 @@ class Transaction:
 
     def run(self, statement: str, *parameters: object) -> int:
         """Perform a statement: how many rows it changed."""
-        return self._connection.exec_driver_sql(self._sql(statement), parameters).rowcount
+        return self._change(self._connection, self._sql(statement), parameters)
 
     def run_all(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
         """Perform a statement once for each row of parameters."""
         if rows:
-            # A list means many, and a tuple one.
-            self._connection.exec_driver_sql(self._sql(statement), list(rows))
+            self._change(self._connection, self._sql(statement), list(rows))
 
     def one(self, statement: str, *parameters: object) -> Any:
         """The first row that is found, or None."""
@@ -89,7 +89,7 @@ class Session:
         connection = self._writer()
         transaction = connection.begin()
         try:
-            return transaction, work(Transaction(connection, self._database.sql))
+            return transaction, work(Transaction(connection, self._database))
         except BaseException:
             transaction.rollback()
             raise
@@ -98,7 +98,7 @@ class Session:
         """Perform `work` on one state of everything, beside whatever is written meanwhile. It changes nothing."""
         self._check_open()
         with translated(self._database.name), self._database.reader.connect() as connection, connection.begin():
-            return work(Transaction(connection, self._database.sql))
+            return work(Transaction(connection, self._database))
 
     def close(self) -> None:
         """Let go of all connections, and of the locks."""

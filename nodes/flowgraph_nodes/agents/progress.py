@@ -36,10 +36,14 @@ class Patience:
 
 
 class Progress:
-    """Judges the turns of one run, one after the other."""
+    """Judges the turns of one run, one after the other.
 
-    def __init__(self, patience: Patience, output: Output | None = None) -> None:
+    wanted: what is said to a text alone where only a call gets on; "" takes a text for the answer.
+    """
+
+    def __init__(self, patience: Patience, output: Output | None = None, wanted: str = "") -> None:
         self._patience = patience
+        self._wanted = wanted
         self._output = output
         self._nudged = 0
         self._misfits = 0
@@ -54,6 +58,8 @@ class Progress:
             return self._nudge(UNREADABLE, history)
         if not turn.text:
             return self._nudge(EMPTY, history)
+        if self._wanted:
+            return self._nudge(self._wanted, history)
         if self._output is None:
             return Ending("completed", turn.text)
         return self._read(self._output, turn.text, history)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace as stamped
 
@@ -47,9 +48,10 @@ class Execution:
         self.limits = [limits for limits in (plan.graph.limits, options.get("limits")) if limits is not None]
         self.errors: dict[str, BaseException] = {}
         if session.past is not None:
-            options = {**options, "answers": None}  # they are recorded already
+            options = {**options, "answers": session.answers}  # the others are recorded already
         self.runtime = Runtime(LocalBackend(), self.record, options, session.run_id, session.journal, session.past)
         self._wait = wait
+        self._asked: frozenset[str] = frozenset()  # gates that were open when the run was paused
         for event, text in session.first:
             self.runtime.tell(stamped(event, at=self.runtime.now()), text)
         self.runtime.budgets = tuple(
@@ -74,10 +76,12 @@ class Execution:
                 self._cut(limit)
                 return
         except BaseException:
+            self._leave_out(self._unfinished())
             reason = Reason("cancelled", detail="from outside" + self._late())
             runtime.tell(ev.RunFinished(runtime.now(), "", runtime.seq, Status.CANCELLED, (), reason))
             raise
         else:
+            self._leave_out(self._unfinished())
             self.errors = self.drive.errors(verdict)
             unhandled = tuple(self.drive.runs[index].path for index in verdict.unhandled)
             runtime.tell(ev.RunFinished(runtime.now(), "", runtime.seq, verdict.status, unhandled))
@@ -102,10 +106,23 @@ class Execution:
         if runtime.fault is not None:
             self._fail(runtime.fault)
         elif runtime.pausing:
+            self._leave_out([gate.path for gate in self.record.gates if gate.path not in self._asked])
             due = min((gate.due for gate in self.record.gates if gate.due is not None), default=None)
             runtime.tell(ev.RunPaused(runtime.now(), "", runtime.seq, due))
         else:
+            self._leave_out(self._unfinished())
             self._ran_out_of_time(limit or 0.0)
+
+    def _unfinished(self) -> list[str]:
+        return [node.path for node in self.record.root.walk() if node.path and not node.status.final]
+
+    def _leave_out(self, paths: Sequence[str]) -> None:
+        """Close what is recorded as at work and, after the resume, was not called any more."""
+        runtime = self.runtime
+        if self.session.past is not None:
+            for path in paths:
+                reason = Reason("cancelled", detail="after a resume it was not called any more")
+                runtime.tell(ev.NodeFinished(runtime.now(), path, runtime.seq, Status.CANCELLED, None, reason))
 
     def _fail(self, fault: StoreError) -> None:
         """The journal cannot be written: what is stored can be resumed, what is only here is in the record."""
@@ -152,6 +169,7 @@ class Execution:
         async def pause() -> None:
             with pauser:
                 await self.runtime.desk.only_gates_are_left(self.drive.blocked)
+                self._asked = frozenset(self.runtime.desk.open)
                 self.runtime.pausing = True
                 if self.runtime.scope is not None:
                     self.runtime.scope.cancel()

@@ -66,8 +66,10 @@ def _gone(record: Run, node: NodeRun) -> Iterator[str]:
     """Paths of the node run, and of what depends on it in its graph, in the graph around that, and so on."""
     yield node.path
     while (parent := node.parent) is not None:
-        spec = _spec_at(record.spec, place_of(parent.path))
-        if spec is None:  # its parent calls its children one after the other
+        spec = _spec_at(record.spec, place_of(parent.path)) if parent.kind == "graph" else None
+        if parent.kind == "map":
+            pass  # items know nothing of one another
+        elif spec is None:  # its parent calls its children one after the other
             yield from (child.path for child in parent.children[parent.children.index(node) + 1 :])
         else:
             prefix = f"{parent.path}/" if parent.path else ""

@@ -10,7 +10,7 @@ from os import PathLike
 from typing import Any, TypeAlias
 
 from . import events as ev
-from .codec import encode
+from .codec import encode, holds_secret
 from .errors import AnswerRefused, RunNotFound, StoreError
 from .missing import MISSING
 from .outcome import Status
@@ -46,7 +46,12 @@ def answer(run_id: str, path: str, value: Any, *, store: Where) -> None:
         try:
             journal = opened.read(run_id)
             record = record_of(journal)
-            event = ev.GateAnswered(time.time(), path, journal.head.length, checked_answer(record, path, value))
+            plain = checked_answer(record, path, value)
+            if wants_secret(record, path):
+                raise AnswerRefused(
+                    f"gate '{path}' wants a secret, which is not stored: give it to fg.resume(answers=)"
+                )
+            event = ev.GateAnswered(time.time(), path, journal.head.length, plain)
             row = row_of(event, encode(event.value))
             record.apply(event)
             opened.write([Batch(claim, _head(journal.head, record), journal.head.length, [row.text], row.values)])
@@ -89,6 +94,10 @@ def checked_answer(record: Run, path: str, value: Any) -> Any:
     import jsonschema
     from pydantic_core import to_jsonable_python
 
+    if callable(secret := getattr(value, "get_secret_value", None)):
+        value = secret()
+    if holds_secret(value):
+        raise AnswerRefused(f"gate '{path}' asks {gate.question!r}: give an answer with secrets in it as plain JSON")
     try:
         plain = to_jsonable_python(value)
         jsonschema.validate(plain, gate.schema)
@@ -97,6 +106,12 @@ def checked_answer(record: Run, path: str, value: Any) -> Any:
         wanted = json.dumps(gate.schema, ensure_ascii=False)
         raise AnswerRefused(f"gate '{path}' asks {gate.question!r}: {why} (wanted: {wanted})") from None
     return plain
+
+
+def wants_secret(record: Run, path: str) -> bool:
+    """Whether the answer to a gate is a secret, or holds one: then it must not be stored."""
+    gate = record.nodes[path].gate
+    return gate is not None and '"writeOnly": true' in json.dumps(gate.schema)
 
 
 def checked_answers(record: Run, answers: Any) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from .codec import Withheld, decode, encode
 from .errors import GraphChanged, InputError, NotStorable, RunExists, RunNotFound, StoreError
 from .inputs import validated_inputs
 from .journal import Journal
-from .keeping import Where, checked_answers, record_of
+from .keeping import Where, checked_answers, record_of, wants_secret
 from .outcome import MISSING, Status
 from .past import Past
 from .plan import Plan
@@ -33,7 +33,8 @@ from .threads import Pool
 class Session:
     """A run about to be at work. first: the events that it begins with. over: it has ended before, with success.
 
-    store: to be closed with the run; None where the run is not kept.
+    store: to be closed with the run; None where the run is not kept. answers: of a resumed run, those with secrets,
+    which are in no event.
     """
 
     run_id: str
@@ -44,6 +45,7 @@ class Session:
     past: Past | None = None
     store: Store | None = None
     over: bool = False
+    answers: dict[str, Any] = field(default_factory=dict)
 
     async def close(self) -> None:
         """Let others have the run."""
@@ -172,11 +174,13 @@ def _resumed(
 ) -> Session:
     record = record_of(stored)
     found = list(changes(record.spec, Run(plan).spec))
-    if found and not force:
-        raise GraphChanged(record.id, plan.name, [change.text for change in found])
+    unexpected = [change.text for change in found if not _is_at(change.path, options.get("replace") or ())]
+    if unexpected and not force:
+        raise GraphChanged(record.id, plan.name, unexpected)
     given = _same_inputs(plan, record, inputs)
     answers = options.get("answers")
     checked = {} if answers is None else checked_answers(record, answers)
+    secrets = {path: checked.pop(path) for path in [*checked] if wants_secret(record, path)}
     past = Past(record, {change.path for change in found}, options.get("strict_replay", False))
     record.inputs = given
     over = record.status is Status.SUCCEEDED
@@ -190,7 +194,12 @@ def _resumed(
             for number, (path, value) in enumerate(checked.items(), 1)
         ]
     journal = Journal(store, claim, stored.head)
-    return Session(record.id, record, given, first, journal, past, store, over)
+    return Session(record.id, record, given, first, journal, past, store, over, secrets)
+
+
+def _is_at(path: str, places: Iterable[str]) -> bool:
+    """Whether a path is one of these, or below one of them."""
+    return any(path == place or path.startswith(f"{place}/") for place in places)
 
 
 def _same_inputs(plan: Plan, record: Run, inputs: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from . import events as ev
 from .codec import Withheld, decode, encode
 from .errors import AnswerRefused, NodeTimeout, StoreError
 from .missing import MISSING
-from .node_run import NodeRun
+from .node_run import NodeRun, OpenGate
 from .past import Recorded
 from .policy import seconds
 from .question import Question
@@ -34,9 +34,13 @@ class Waiter(Protocol):
 async def wait_for_answer(host: Waiter, question: Question) -> Any:
     """Open a gate, or find it open, and wait for the answer. Raises NodeTimeout when nobody gave one in time."""
     runtime, run = host.runtime, host.run
-    before = host.recorded
-    if not host.continues or run.gate is None or (before is not None and before.failed):  # its time was up: ask again
-        due = None if question.timeout is None else runtime.now() + seconds(question.timeout)
+    timed_out = host.recorded is not None and host.recorded.failed
+    known = run.gate if host.continues and not timed_out else None
+    if known is not None and (answer := _recorded_answer(known, question)) is not MISSING:
+        return answer
+    if known is None or known.answer is not MISSING:  # an answer that does not fit is none
+        opens = None if question.timeout is None else runtime.now() + seconds(question.timeout)
+        due = opens if known is None else known.due
         opened = ev.GateOpened(
             runtime.now(), run.path, runtime.seq, question.text, question.schema, due, question.default is not MISSING
         )
@@ -44,8 +48,6 @@ async def wait_for_answer(host: Waiter, question: Question) -> Any:
         if runtime.journal is not None:
             await runtime.stored()
     assert run.gate is not None, "a gate that was opened is recorded"
-    if (answer := _recorded_answer(run, question)) is not MISSING:
-        return answer
     due = run.gate.due
     waiting = runtime.desk.wait(run.path, question)
     if run.path in runtime.desk.answers:
@@ -63,17 +65,16 @@ async def wait_for_answer(host: Waiter, question: Question) -> Any:
     raise NodeTimeout(f"nobody answered {question.text!r} at '{run.path}' in time")
 
 
-def _recorded_answer(run: NodeRun, question: Question) -> Any:
+def _recorded_answer(gate: OpenGate, question: Question) -> Any:
     """What somebody answered before; MISSING when nobody did, or it is no answer to this question."""
-    assert run.gate is not None
-    if run.gate.answer is MISSING:
+    if gate.answer is MISSING:
         return MISSING
     try:
-        return decode(json.dumps(run.gate.answer), question.type)
+        return decode(json.dumps(gate.answer), question.type)
     except StoreError:  # it came from outside, as plain JSON, and is of a type that the codec writes otherwise
         pass
     try:
-        return question.checked(run.gate.answer)
+        return question.checked(gate.answer)
     except AnswerRefused:
         return MISSING
 

@@ -14,8 +14,10 @@ from flowgraph_nodes.models import (
     ChatModel,
     Delta,
     Fallbacks,
+    Limited,
     Model,
     ModelSettings,
+    RateLimit,
     ReasoningDelta,
     Reply,
     Request,
@@ -39,7 +41,7 @@ def scripted(message: AssistantMessage) -> ScriptedModel:
     return ScriptedModel(lambda request: message)
 
 
-@pytest.fixture(params=["scripted", "reply", "by path", "fallbacks", "stand-in", "real"])
+@pytest.fixture(params=["scripted", "reply", "by path", "fallbacks", "stand-in", "limited", "real"])
 def make(request: pytest.FixtureRequest, chat_server: ChatServer) -> Iterator[Make]:
     with ExitStack() as stack:
 
@@ -59,6 +61,7 @@ def make(request: pytest.FixtureRequest, chat_server: ChatServer) -> Iterator[Ma
             "by path": lambda m: Scripted({"*": scripted(m)}),
             "fallbacks": lambda m: Fallbacks((ScriptedModel([BadRequestError("no")] * 9), scripted(m))),
             "stand-in": stand_in,
+            "limited": lambda m: Limited(scripted(m), RateLimit(in_flight=2)),
             "real": real,
         }
         yield makers[request.param]

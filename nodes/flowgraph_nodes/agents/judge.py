@@ -8,6 +8,7 @@ from typing import Any, Final
 from pydantic import BaseModel, Field
 
 from flowgraph_nodes.agents.react import ReactAgent
+from flowgraph_nodes.agents.tool_modes import ToolMode
 from flowgraph_nodes.models import ModelLike, ModelSettings
 
 CRITERIA: Final = "It does everything that the task asks for, and what it says is right."
@@ -29,8 +30,8 @@ class Finding(BaseModel):
 class Judge:
     """A stop rule of a LoopAgent: a model reads each answer and says whether it is finished, or what is missing.
 
-    model, settings: as of an agent. criteria: what an answer must fulfil. What is missing goes to the model of the
-    agent with the coaching text.
+    model, settings, tool_mode: as of an agent. criteria: what an answer must fulfil. What is missing goes to the model
+    of the agent with the coaching text.
 
     Raises AgentConfigError.
     """
@@ -38,6 +39,7 @@ class Judge:
     model: ModelLike
     criteria: str = CRITERIA
     settings: ModelSettings = field(default_factory=ModelSettings)
+    tool_mode: ToolMode = "native"
     agent: ReactAgent = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -45,6 +47,7 @@ class Judge:
             name="judge",
             model=self.model,
             settings=self.settings,
+            tool_mode=self.tool_mode,
             instructions=_INSTRUCTIONS,
             prompt_vars={"criteria": self.criteria},
             prompt=_PROMPT,

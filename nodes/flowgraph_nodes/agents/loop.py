@@ -102,7 +102,7 @@ class LoopAgent(Agent):
     async def _exhausted(self, ctx: Context[Any], history: History, answers: list[Any], *, stalled: bool) -> Ending:
         ended = "stalled" if stalled else "exhausted"
         if self.on_exhausted == "error":
-            ctx.keep(iterations=len(answers), ended=ended)
+            self._ended(ctx, history, answers, ended, answers[-1])
             messages = history.transcript.messages
             raise IterationsExhausted(self.name, answers[-1], len(answers), stalled=stalled, messages=messages)
         chosen = answers[-1] if self._score is None else await best_of(self._score, answers)

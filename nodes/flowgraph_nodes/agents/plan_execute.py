@@ -95,7 +95,7 @@ class PlanExecuteAgent(Agent):
         outcome = await work.ctx.call(part, {"task": plan.order()}, round=cycle, name="step", outcome=True)
         text = plan.left.pop(0)
         if isinstance(outcome.error, AgentFailed):
-            plan.done.append(Step(text, f"It stopped ({outcome.error.reason}): {outcome.error.detail}", ok=False))
+            plan.done.append(Step(text, _failure(outcome.error), ok=False))
             return
         answer: Answer = outcome.unwrap()
         work.history.turns += answer.turns
@@ -175,3 +175,9 @@ class _Working:
     history: History
     means: Means
     before: tuple[Any, ...]
+
+
+def _failure(error: AgentFailed) -> str:
+    """Why a step failed, for who plans anew."""
+    said = f"\nIts last words were: {to_text(error.partial)}" if error.partial else ""
+    return f"It stopped ({error.reason}): {error.detail}{said}"

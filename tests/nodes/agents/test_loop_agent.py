@@ -226,6 +226,7 @@ async def test_exhausted_is_an_error_with_the_last_answer_and_the_count() -> Non
     assert isinstance(failed, AgentFailed)
     assert (failed.last, failed.partial, failed.iterations, failed.stalled) == ("c", "c", 3, False)
     assert failed.reason == "limit"
+    assert failed.messages == (UserMessage("go"), AssistantMessage("c"))  # to go on from
 
 
 async def test_exhausted_can_take_the_last_or_the_best_answer() -> None:

@@ -122,14 +122,18 @@ async def test_it_continues_a_conversation_in_every_role() -> None:
 
 
 async def test_a_step_that_fails_is_told_to_the_replanner() -> None:
-    models = scripts([plan("hard")], [call("add", a=1, b=1), call("add", a=1, b=2)], [answer("It cannot be done.")])
+    models = scripts(
+        [plan("hard")], [call("add", a=1, b=1), Reply(text="nearly", calls=[call("add", a=1, b=2)])], [answer("No.")]
+    )
     graph = fg.Graph("g")
     graph.add("sums", agent_with(models, prompt="Go.", max_turns=2))
     run = await fg.arun(graph)
-    assert run["sums"] == "It cannot be done."
+    assert run["sums"] == "No."
     assert run.nodes["sums/step#0"].status is fg.Status.FAILED
     assert run.nodes["sums"].detail["plan"] == [{"step": "hard", "status": "failed"}]
-    assert "1. [failed] hard\nIt stopped (limit): max_turns=2" in models["replanner"].requests[0].messages[1].content
+    told = models["replanner"].requests[0].messages[1].content
+    assert "1. [failed] hard\nIt stopped (limit): max_turns=2" in told
+    assert "Its last words were: nearly" in told
 
 
 async def test_plans_that_will_not_do_are_told_and_then_it_fails() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -24,6 +25,7 @@ from flowgraph_nodes import (
 )
 from flowgraph_nodes.agents import Agent, AgentFailed
 from flowgraph_nodes.models import Request
+from tests.nodes.mcp.servers import alive, pids, raw
 
 pytestmark = pytest.mark.anyio
 
@@ -125,6 +127,21 @@ async def test_c14_a_cancelled_agent_asks_no_more(make: Make) -> None:
             await run.result()
     assert len(model.requests) == 1
     assert run.record.nodes["a"].detail["stop_reason"] == "cancelled"
+
+
+@pytest.mark.parametrize("make", [loop, planned])
+async def test_servers_of_tools_are_started_once_for_all_rounds_and_steps(make: Make, tmp_path: Path) -> None:
+    def reply(request: Request) -> Any:
+        if len(request.messages) == 1:
+            name = next(spec.name for spec in request.tools if spec.name.endswith("echo"))
+            return call(name, call_id="e")
+        return "done. DONE" if request.path in ("a#1", "a/step#0") else "draft"
+
+    model, file = ScriptedModel(reply), tmp_path / "pids"
+    assert (await make(model, mcp=raw(options={"pid_file": str(file)})).arun("go")).output.startswith("done")
+    assert len(pids(file)) == 1
+    assert not alive(pids(file)[0])
+    assert len(model.requests) == (4 if make is loop else 2)
 
 
 @tool

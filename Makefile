@@ -29,9 +29,9 @@ demo: $(DEMO) $(MODEL) ## run the demo with the embedded model and draw it
 test: $(DEV) $(MODEL) $(MCP) ## run all tests (choose some: make test ARGS="-k retry")
 	$(BIN)/python -m pytest $(ARGS)
 
-soak: $(DEV) ## the drawn tests of the engine, twenty times as many (about half an hour)
-	FLOWGRAPH_SOAK=1 $(BIN)/python -m pytest -q tests/engine/test_schedule.py tests/engine/test_leaks.py \
-	  tests/engine/test_deadjoins.py $(ARGS)
+soak: $(DEV) ## the drawn tests, twenty times as many, and 240 processes killed at work (about half an hour)
+	FLOWGRAPH_SOAK=1 $(BIN)/python -m pytest -q tests/crash $(wildcard tests/engine/test_resume*.py) \
+	  tests/engine/test_schedule.py tests/engine/test_leaks.py tests/engine/test_deadjoins.py $(ARGS)
 
 check: $(DEV) ## lint, formatting, types and import contracts
 	$(BIN)/ruff check

@@ -13,35 +13,14 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
 
 import anyio
 
 import flowgraph as fg
 from tests.benchmarks.flowgraph_adapter import build, graph_of
+from tests.benchmarks.journal import journal_rows
+from tests.benchmarks.measuring import Row, fastest
 from tests.benchmarks.workloads import Dag, bare, chain, critical_path, depth, fan, grid, uneven, work
-
-
-class Row(NamedTuple):
-    """One line of the table. limit: None where the figure is only told."""
-
-    what: str
-    figure: float
-    unit: str
-    limit: float | None
-    remark: str
-
-    @property
-    def missed(self) -> bool:
-        """Whether it is over its limit."""
-        return self.limit is not None and self.figure > self.limit
-
-
-def seconds(call: Callable[[], object]) -> float:
-    """How long a call takes."""
-    begun = time.perf_counter()
-    call()
-    return time.perf_counter() - begun
 
 
 def processor_seconds(call: Callable[[], object]) -> float:
@@ -49,19 +28,6 @@ def processor_seconds(call: Callable[[], object]) -> float:
     begun = time.process_time()
     call()
     return time.process_time() - begun
-
-
-def fastest(calls: list[Callable[[], object]], repeat: int) -> list[float]:
-    """The shortest time of each call, the calls taking turns.
-
-    The garbage collector works as ever, but what was there before (the graphs of all workloads) is not its to look at:
-    in a process that holds one graph it would not be there.
-    """
-    gc.collect()
-    gc.freeze()
-    rounds = [[seconds(call) for call in calls] for _ in range(repeat)]
-    gc.unfreeze()
-    return [min(times) for times in zip(*rounds, strict=True)]
 
 
 def beside_the_floor(name: str, dag: Dag, limit: float, repeat: int) -> Row:
@@ -111,6 +77,7 @@ def rows(repeat: int) -> Iterator[Row]:
     yield from ten_times_the_nodes("chain", chain, 12.0, min(repeat, 5))
     yield from ten_times_the_nodes("fan", fan, 12.0, min(repeat, 5))
     yield memory(chain(10_000))
+    yield from journal_rows(repeat)
 
 
 def main() -> int:

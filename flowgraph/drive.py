@@ -168,6 +168,8 @@ class Drive:
         assert self.replay is not None
         if type(work) is FallBack:
             return work, self.replay.fallen(host, work)
+        if host.attempt:  # an attempt after the one that the resume began with
+            return work, None
         if self.replay.touched(work.node):
             self.schedule.renew(work.node)
             host.recorded = None

@@ -104,13 +104,17 @@ class NodeStarted(Lasting):
 
 @dataclass(frozen=True, slots=True)
 class NodeRetrying(Lasting):
-    """An attempt failed and the next one starts after `delay` seconds."""
+    """An attempt failed and the next one starts after `delay` seconds.
+
+    spent: seconds of all attempts and waits up to the next one, as the limit for all of them counts them.
+    """
 
     attempt: int
     delay: float
     reason: Reason
     error: BaseException | None = field(default=None, compare=False)
     usage: Usage | None = None
+    spent: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ class Host(Performer):
         elif recorded.skipped_itself:
             self.given = True
         else:
-            self.continues = recorded.continues
+            self.continues, self.spent = recorded.continues, recorded.spent
         return self.given
 
     def _changed_within(self) -> bool:

@@ -36,6 +36,7 @@ class NodeRun:
     inputs: a hash of what it was called with. due: until when it waits, for the next attempt or the end of a sleep.
     gate: what it asks, or asked, a person. causes: paths of the children that made it fail. withheld: its output holds
     a secret and was not stored. edges: where it is a graph, those among its nodes, by name.
+    spent: seconds of the attempts before the last, and of the waits between them.
     """
 
     path: str
@@ -60,6 +61,7 @@ class NodeRun:
     gate: OpenGate | None = None
     causes: tuple[str, ...] = ()
     withheld: bool = False
+    spent: float = 0.0
     edges: tuple[tuple[str, str], ...] = ()
 
     @property

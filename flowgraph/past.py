@@ -30,6 +30,7 @@ class Recorded:
     error: BaseException | None
     withheld: bool
     falling: bool
+    spent: float
 
     def begun(self, attempts: int) -> int:
         """How many attempts lie behind it; the next one is the one that goes on. attempts: how many there may be."""
@@ -89,4 +90,4 @@ class Past:
 
 def _recorded(run: NodeRun) -> Recorded:
     falling = run.status is Status.RUNNING and run.error is not None
-    return Recorded(run.status, run.attempt, run.value, run.reason, run.error, run.withheld, falling)
+    return Recorded(run.status, run.attempt, run.value, run.reason, run.error, run.withheld, falling, run.spent)

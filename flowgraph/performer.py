@@ -237,7 +237,11 @@ class Performer(Station, Parent):
                 return Answered(ask, None)
         self.spent += delay
         runtime, reason, usage = self.runtime, Reason("error", detail=brief(error)), self.take_usage()
-        runtime.tell(ev.NodeRetrying(runtime.now(), self.path, runtime.seq, self.attempt, delay, reason, error, usage))
+        runtime.tell(
+            ev.NodeRetrying(
+                runtime.now(), self.path, runtime.seq, self.attempt, delay, reason, error, usage, round(self.spent, 6)
+            )
+        )
         return Answered(ask, delay)
 
     async def fall_back(self, inputs: dict[str, Any]) -> Ending:

@@ -236,7 +236,7 @@ class Run:
     def _node_retrying(self, event: ev.NodeRetrying) -> None:
         node = self.nodes[event.path]
         node.status, node.reason, node.error = Status.RETRYING, event.reason, event.error
-        node.due = event.at + event.delay
+        node.due, node.spent = event.at + event.delay, event.spent
         self._charge(node, event.usage)
 
     def _node_falling_back(self, event: ev.NodeFallingBack) -> None:

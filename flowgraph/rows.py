@@ -78,7 +78,7 @@ def event_of(text: str, seq: int, values: Mapping[str, str]) -> ev.Lasting:
     """The event of a row. Raises StoreError when it cannot be read."""
     try:
         row = json.loads(text)
-        version, kind = row.pop("v"), row.pop("e")
+        version, kind = int(row.pop("v")), str(row.pop("e"))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"event {seq} is damaged: {error}") from error
     if version > VERSION or kind not in _KINDS:

@@ -217,7 +217,7 @@ async def napping(ctx: fg.Context) -> int:
 
 
 @kept_graph()
-def retries(graph: fg.Graph) -> None:
+def tries(graph: fg.Graph) -> None:
     async def third_time(ctx: fg.Context) -> int:
         value = await ctx.call(charging, {"value": ctx.attempt})
         if ctx.attempt < 3:

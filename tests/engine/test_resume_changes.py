@@ -222,6 +222,29 @@ def test_c20_results_of_two_generations_never_mix(shape: str, same: bool) -> Non
     assert calls["reader"] == (0 if untouched else again), "a parent that gives the same value changes nothing"
 
 
+def test_a_node_that_runs_afresh_has_all_its_attempts_and_no_more() -> None:
+    graph = fg.Graph("g")
+    tries: list[int] = []
+
+    async def reader(ctx: fg.Context, a: int) -> int:
+        tries.append(ctx.attempt)
+        if a == 2:
+            raise OSError("no")
+        return a
+
+    values = [1]
+    graph.add("a", lambda: values[-1], version="1")
+    graph.add("reader", reader, retry=fg.Retry(attempts=3))
+    graph.add("last", failing)
+    store = MemoryStore()
+    fg.run(graph, store=store, run_id=RUN, raise_on_failure=False)
+    values.append(2)
+    graph.entries["a"] = graph.entries["a"].__class__(**{**vars_of(graph.entries["a"]), "version": "2"})
+    graph.revision += 1
+    run = fg.resume(graph, RUN, store=store, force=True, raise_on_failure=False)
+    assert tries == [1, 1, 2, 3] and run.outcomes["reader"].status is fg.Status.FAILED
+
+
 def vars_of(entry: Any) -> dict[str, Any]:
     from dataclasses import fields
 

@@ -16,8 +16,8 @@ from flowgraph.outcome import Usage
 from flowgraph.testing import jumping_clock
 from flowgraph_nodes import Model, ModelSettings, ReactAgent, Reply, ScriptedModel, call, override_models, tool
 from flowgraph_nodes.errors import ModelConfigError, RateLimitError
-from flowgraph_nodes.messages import UserMessage
-from flowgraph_nodes.models import Limited, RateLimit, Request
+from flowgraph_nodes.messages import AssistantMessage, UserMessage
+from flowgraph_nodes.models import Limited, RateLimit, Request, Response
 from flowgraph_nodes.models.rate import Gate, estimate
 from flowgraph_nodes.transcript import Transcript
 from tests.engine.stopping import on_a_jumping_clock
@@ -43,7 +43,7 @@ async def begun(gate: Gate, count: int, tokens: int = 0, took: float = 0.0, used
         async with gate.admitted(tokens) as admission:
             times.append(round(anyio.current_time() - start))
             await anyio.sleep(took)
-            admission.count(Usage(input_tokens=used))
+            admission.told(Response(message=AssistantMessage(), usage=Usage(input_tokens=used)))
 
     async with anyio.create_task_group() as group:
         for _ in range(count):
@@ -219,8 +219,9 @@ def test_what_one_run_used_counts_in_the_next() -> None:
 
     async def main() -> None:
         start = anyio.current_time()
-        await fg.arun(graph)
+        run = await fg.arun(graph)
         times.append(round(anyio.current_time() - start))
+        assert run.nodes["one/model"].detail.get("waited", 0) == times[-1]
 
     for _ in range(3):
         name, options = jumping_clock()

@@ -72,6 +72,8 @@ class ModelCall:
         response = replace(response, message=sound_reply(response.message))
         ctx.charge(response.usage)
         ctx.keep(model=response.model, finish_reason=response.finish_reason)
+        if waited := round(response.waited, 3):
+            ctx.keep(waited=waited)
         return response
 
 

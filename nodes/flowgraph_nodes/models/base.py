@@ -61,12 +61,14 @@ class Response:
     usage: tokens and money of this call; `partial` when a count was not reported or no price is known.
     finish_reason: "stop", "tool_calls", "length", "content_filter", or the provider's own word.
     model: the model that answered, as the provider names it.
+    waited: seconds that the call waited for its `RateLimit`, before the model had it.
     """
 
     message: AssistantMessage
     usage: Usage
     finish_reason: str = "stop"
     model: str = ""
+    waited: float = 0.0
 
     @property
     def cut_off(self) -> bool:

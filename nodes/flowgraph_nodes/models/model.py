@@ -58,9 +58,7 @@ class Model:
         settings = request.settings
         gate = gate_of((self.name, settings.api_base, settings.secret()), self.rate)
         async with gate.admitted(estimate(request)) as admission:
-            response = await litellm.complete(self.name, request, on_delta)
-            admission.count(response.usage)
-            return response
+            return admission.told(await litellm.complete(self.name, request, on_delta))
 
     async def priced(self) -> bool:
         """Whether litellm's table has a price for it; see `Priced`."""

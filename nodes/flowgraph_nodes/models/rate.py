@@ -8,13 +8,12 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import anyio
 import anyio.lowlevel
 
-from flowgraph.outcome import Usage
 from flowgraph.threads import waker
 from flowgraph_nodes.errors import ModelConfigError
 from flowgraph_nodes.models.base import ChatModel, OnDelta, Request, Response, is_priced
@@ -55,21 +54,27 @@ class RateLimit:
 
 @dataclass(slots=True, eq=False)
 class Admission:
-    """A call that was let in. at: when, by the clock of all loops. tokens: an estimate, until it is `count`ed."""
+    """A call that was let in.
+
+    at: when, by the clock of all loops. tokens: an estimate, until it is told. waited: seconds.
+    """
 
     at: float
     tokens: int
+    waited: float
 
-    def count(self, usage: Usage) -> None:
-        """Say what it used. When the provider did not say, the estimate stands."""
-        self.tokens = usage.tokens or self.tokens
+    def told(self, response: Response) -> Response:
+        """Count what it used; when the provider did not say, the estimate stands. The response, with the wait."""
+        self.tokens = response.usage.tokens or self.tokens
+        return replace(response, waited=response.waited + self.waited)
 
 
 @dataclass(slots=True, eq=False)
 class _Waiter:
-    """A call that waits. wake: runs something on its event loop, from any thread."""
+    """A call that waits. since: when, by the clock. wake: runs something on its event loop, from any thread."""
 
     tokens: int
+    since: float
     wake: Callable[[Callable[[], object]], object]
     turn: anyio.Event = field(default_factory=anyio.Event)
 
@@ -107,7 +112,7 @@ class Gate:
                 self._call_up()
 
     async def _admit(self, tokens: int) -> Admission:
-        waiter = _Waiter(tokens, waker())
+        waiter = _Waiter(tokens, clock(), waker())
         with self._lock:
             self._waiting.append(waiter)
         try:
@@ -128,7 +133,7 @@ class Gate:
 
     def _let_in(self, waiter: _Waiter, now: float) -> Admission:
         self._waiting.remove(waiter)
-        admission = Admission(now, waiter.tokens)
+        admission = Admission(now, waiter.tokens, now - waiter.since)
         self._begun.append(admission)
         self._under_way += 1
         self._call_up()
@@ -205,9 +210,7 @@ class Limited:
     async def complete(self, request: Request, on_delta: OnDelta | None = None) -> Response:
         """Wait for the turn, then call the inner model."""
         async with self._gate.admitted(estimate(request)) as admission:
-            response = await self.model.complete(request, on_delta)
-            admission.count(response.usage)
-            return response
+            return admission.told(await self.model.complete(request, on_delta))
 
 
 # -- one clock for all event loops

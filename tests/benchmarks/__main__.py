@@ -89,7 +89,7 @@ def main() -> int:
     print(f"{platform.python_implementation()} {platform.python_version()}, fastest of {options.repeat}\n")
     missed = 0
     for row in rows(options.repeat):
-        limit = "" if row.limit is None else f"limit {row.limit:g}{' MISSED' if row.missed else ''}"
+        limit = "" if row.limit is None else f"limit {row.limit:.3g}{' MISSED' if row.missed else ''}"
         print(f"{row.what:<18}{row.figure:>9.2f} {row.unit:<16}{limit:<19}{row.remark}", flush=True)
         missed += row.missed
     return int(options.strict and missed > 0)

@@ -24,7 +24,9 @@ def journal_rows(repeat: int) -> Iterator[Row]:
     """The lines of the table. TMPDIR chooses the file system."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        limit = max(LEAST, 2 * fsync(folder))
+        disk = fsync(folder)
+        limit = max(LEAST, 2 * disk)
+        yield Row("fsync", disk, "ms", None, "of a page, on the same file system")
         yield cost("chain1000", chain(1_000), folder, limit, repeat)
         yield cost("fan1000", fan(1_000), folder, limit / 3, repeat)
         yield from growth(folder)

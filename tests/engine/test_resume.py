@@ -365,3 +365,21 @@ def test_a_journal_of_only_its_start_begins_the_run() -> None:
     graph.add("a", lambda: world.give("a"))
     _, store = begun(graph)
     assert resumed(graph, cut(store, RUN, 1)).output == "a"
+
+
+def test_a_fallback_that_failed_is_called_again_with_what_it_stands_in_for() -> None:
+    world, graph = World("bad", "instead"), fg.Graph("g")
+    WORLD[:] = [world]
+
+    async def parent(ctx: fg.Context) -> str:
+        await ctx.call(child, {"name": "fine"})
+        return str(await ctx.call(child, {"name": "bad"}))
+
+    graph.add("parent", parent, fallback=lambda error: world.give("instead"))
+    run, store = begun(graph)
+    assert run.status is FAILED
+    world.broken -= {"instead"}
+    for broken in (store, cut_after(store, ev.NodeFallingBack, "parent")):
+        before = Counter(world.calls)
+        assert resumed(graph, broken).output == "instead"
+        assert (world.calls - before) == ({"bad": 1, "instead": 1} if broken is store else {"instead": 1})

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 from . import events as ev
 from .changes import place_of
-from .errors import FlowgraphError
+from .errors import FlowgraphError, RunExists
 from .keeping import record_of
 from .node_run import NodeRun
 from .record import Run
 from .spec import GraphSpec
-from .stores import Batch, Head, Store
+from .stores import Batch, Claim, Head, Store
 
 
 def fork_journal(store: Store, run_id: str, at: str, new_id: str) -> None:
@@ -33,11 +33,23 @@ def fork_journal(store: Store, run_id: str, at: str, new_id: str) -> None:
     rows += [text for event, text in others if _stays(event, gone, above)]
     now = time.time()
     head = Head(new_id, record.graph, "running", record.events[0].at, now, forked_from=run_id)
-    claim = store.claim(new_id, head)
+    claim = _claimed(store, new_id, head)
     try:
         store.write([Batch(claim, replace(head, length=len(rows)), 0, rows, stored.values)])
     finally:
         store.release(claim)
+
+
+def _claimed(store: Store, new_id: str, head: Head) -> Claim:
+    """The claim of a run that is made, or that somebody made who was killed before he wrote its beginning."""
+    try:
+        return store.claim(new_id, head)
+    except RunExists:
+        claim = store.claim(new_id)
+        if store.read(new_id).rows:
+            store.release(claim)
+            raise
+        return claim
 
 
 def _stays(event: ev.Lasting, gone: set[str], above: set[str]) -> bool:

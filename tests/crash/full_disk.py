@@ -39,10 +39,8 @@ def main() -> int:
     try:
         run = fg.run(chain(), store=sys.argv[1], run_id=RUN)
     except fg.RunFailed as error:
-        assert isinstance(error.errors[""], fg.StoreError)
-        assert error.run.status is fg.Status.FAILED
-        print("kept in the record:", len(error.run.nodes))
         traceback.print_exc()
+        print(type(error.errors[""]).__name__, error.run.status)
         return 1
     print("output", run.output[0])
     return 0

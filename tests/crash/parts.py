@@ -20,7 +20,7 @@ PAUSES: Final = 7
 """Nodes pause for 0 to 6 milliseconds, by their paths; in hurried runs not at all, so that most of it is writing."""
 
 PARTS: Final[dict[str, Part]] = {}
-AGAIN: Final = fg.Retry(attempts=3, delay=0.002)
+AGAIN: Final = fg.Retry(attempts=3, delay=0.03)
 
 
 class Part(NamedTuple):
@@ -192,7 +192,7 @@ def tolerated(graph: fg.Graph, name: str, source: str, k: int) -> None:
         return (stood_in + isinstance(failed.error, ValueError)) % PRIME
 
     graph.add(f"{name}_bad", bad, bind={"value": source})
-    graph.add(f"{name}_instead", bad, bind={"value": source}, fallback=instead, retry=fg.Retry(attempts=2, delay=0.002))
+    graph.add(f"{name}_instead", bad, bind={"value": source}, fallback=instead, retry=AGAIN)
     graph.add(name, reader, bind={"failed": f"{name}_bad", "stood_in": f"{name}_instead"})
 
 

@@ -160,3 +160,12 @@ def test_a_run_that_was_made_and_never_begun(tmp_path: Path) -> None:
             DOORS[door](file)
     assert fg.run(graph(), store=file, run_id=RUN).output == 1_999_000
     assert fg.load_run(RUN, store=file).status == "succeeded"
+
+
+def test_a_fork_that_was_made_and_never_begun(copied: Path) -> None:
+    with closing(SQLStore(copied)) as store:
+        store.claim("other", head("other"))
+    assert fg.fork(graph(), RUN, at="second", store=copied, new_run_id="other").output == 1_999_000
+    with pytest.raises(fg.FlowgraphError, match="there is a run other"):
+        fg.fork(graph(), RUN, at="second", store=copied, new_run_id="other")
+    assert fg.load_run("other", store=copied).status == "succeeded"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Mapping
 from contextlib import closing
@@ -114,12 +115,35 @@ def wants_secret(record: Run, path: str) -> bool:
     return gate is not None and '"writeOnly": true' in json.dumps(gate.schema)
 
 
-def checked_answers(record: Run, answers: Any) -> dict[str, Any]:
-    """Answers to open gates, all of them checked. Raises AnswerRefused."""
+def checked_answers(record: Run, answers: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Answers to open gates, all of them checked, and those for gates that may yet open. Raises AnswerRefused.
+
+    One that was given before, in the same words, is left out: so a script that is run again goes on.
+    """
     if not isinstance(answers, Mapping):
         known = ", ".join(f"'{gate.path}'" for gate in record.gates) or "none"
         raise AnswerRefused(f"answers= wants a mapping of path → answer, for one or more of the open gates: {known}")
-    return {path: checked_answer(record, path, value) for path, value in answers.items()}
+    now: dict[str, Any] = {}
+    later: dict[str, Any] = {}
+    for path, value in answers.items():
+        if _may_open(record, path):
+            later[path] = value
+        elif not _was_given(record, path, value):
+            now[path] = checked_answer(record, path, value)
+    return now, later
+
+
+def _may_open(record: Run, path: str) -> bool:
+    """Whether there is no such gate yet, and it may lie at or below a node that has not succeeded."""
+    node, top = record.nodes.get(path), record.nodes.get(re.split(r"[/#\[~]", path)[0])
+    if top is None or top.status is Status.SUCCEEDED:
+        return False
+    return node is None or (node.gate is None and node.status is not Status.SUCCEEDED)
+
+
+def _was_given(record: Run, path: str, value: Any) -> bool:
+    node = record.nodes.get(path)
+    return node is not None and node.gate is not None and node.gate.answer is not MISSING and node.gate.answer == value
 
 
 def _head(head: Head, record: Run) -> Head:

@@ -21,7 +21,10 @@ from .record import Run
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A node run as it was when the run was taken up again. value: plain JSON. falling: its fallback was at work."""
+    """A node run as it was when the run was taken up again. value: plain JSON.
+
+    falling: its fallback was at work. between: an attempt had failed, and the next one had not begun.
+    """
 
     status: Status
     attempt: int
@@ -30,13 +33,14 @@ class Recorded:
     error: BaseException | None
     withheld: bool
     falling: bool
+    between: bool
     spent: float
 
     def begun(self, attempts: int) -> int:
         """How many attempts lie behind it; the next one is the one that goes on. attempts: how many there may be."""
         if self.falling:
             return attempts - 1  # the attempt is over, and has failed
-        return self.attempt if self.status is Status.RETRYING else max(self.attempt - 1, 0)
+        return self.attempt if self.between else max(self.attempt - 1, 0)
 
     @property
     def succeeded(self) -> bool:
@@ -56,7 +60,7 @@ class Recorded:
     @property
     def continues(self) -> bool:
         """Whether its last attempt can go on."""
-        return self.attempt > 0 and self.status is not Status.RETRYING
+        return self.attempt > 0 and not self.between
 
 
 class Past:
@@ -90,4 +94,8 @@ class Past:
 
 def _recorded(run: NodeRun) -> Recorded:
     falling = run.status is Status.RUNNING and run.error is not None
-    return Recorded(run.status, run.attempt, run.value, run.reason, run.error, run.withheld, falling, run.spent)
+    cancelled = run.status is Status.CANCELLED and run.due is not None and run.kind != "sleep"
+    between = run.status is Status.RETRYING or cancelled  # while it waited for the next attempt
+    return Recorded(
+        run.status, run.attempt, run.value, run.reason, run.error, run.withheld, falling, between, run.spent
+    )

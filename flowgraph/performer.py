@@ -167,7 +167,7 @@ class Performer(Station, Parent):
 
     async def _rest(self, due: float) -> None:
         """Wait for what is left of the wait before an attempt, when it was in another process that it began."""
-        if self.recorded is not None and self.recorded.status is Status.RETRYING and due > self.now():
+        if self.recorded is not None and self.recorded.between and due > self.now():
             await self.runtime.backend.sleep(due - self.now())
 
     def _encoded(self, ending: Ending) -> Ending:

@@ -33,8 +33,8 @@ from .threads import Pool
 class Session:
     """A run about to be at work. first: the events that it begins with. over: it has ended before, with success.
 
-    store: to be closed with the run; None where the run is not kept. answers: of a resumed run, those with secrets,
-    which are in no event.
+    store: to be closed with the run; None where the run is not kept. answers: of a resumed run, those
+    that are in no event: with secrets, or for gates that have yet to open.
     """
 
     run_id: str
@@ -179,8 +179,8 @@ def _resumed(
         raise GraphChanged(record.id, plan.name, unexpected)
     given = _same_inputs(plan, record, inputs)
     answers = options.get("answers")
-    checked = {} if answers is None else checked_answers(record, answers)
-    secrets = {path: checked.pop(path) for path in [*checked] if wants_secret(record, path)}
+    checked, later = ({}, {}) if answers is None else checked_answers(record, answers)
+    later |= {path: checked.pop(path) for path in [*checked] if wants_secret(record, path)}
     past = Past(record, {change.path for change in found}, options.get("strict_replay", False))
     record.inputs = given
     over = record.status is Status.SUCCEEDED
@@ -194,7 +194,7 @@ def _resumed(
             for number, (path, value) in enumerate(checked.items(), 1)
         ]
     journal = Journal(store, claim, stored.head)
-    return Session(record.id, record, given, first, journal, past, store, over, secrets)
+    return Session(record.id, record, given, first, journal, past, store, over, later)
 
 
 def _is_at(path: str, places: Iterable[str]) -> bool:

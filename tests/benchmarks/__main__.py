@@ -20,6 +20,7 @@ import flowgraph as fg
 from tests.benchmarks.flowgraph_adapter import build, graph_of
 from tests.benchmarks.journal import journal_rows
 from tests.benchmarks.measuring import Row, fastest
+from tests.benchmarks.tools import tool_rows
 from tests.benchmarks.workloads import Dag, bare, chain, critical_path, depth, fan, grid, uneven, work
 
 
@@ -78,6 +79,7 @@ def rows(repeat: int) -> Iterator[Row]:
     yield from ten_times_the_nodes("fan", fan, 12.0, min(repeat, 5))
     yield memory(chain(10_000))
     yield from journal_rows(repeat)
+    yield from tool_rows(repeat)
 
 
 def main() -> int:

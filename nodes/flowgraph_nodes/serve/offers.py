@@ -12,7 +12,7 @@ from flowgraph.errors import Permanent
 from flowgraph_nodes.agents import Agent
 from flowgraph_nodes.agents.alone import Alone
 from flowgraph_nodes.errors import AgentError, ToolDefinitionError
-from flowgraph_nodes.tools.schema import JsonSchema, model_of, schema_of
+from flowgraph_nodes.tools.schema import JsonSchema, model_of
 from flowgraph_nodes.tools.signature import Parameter, Signature
 
 _OTHER: Final = re.compile(r"[^A-Za-z0-9_-]")
@@ -68,6 +68,6 @@ def _offer(thing: fg.Graph | Agent) -> Offer:
 def _schema(graph: fg.Graph) -> JsonSchema:
     inputs = tuple(Parameter(item.name, item.type, item.default, item.title) for item in graph.inputs.values())
     try:
-        return schema_of(model_of(Signature(inputs, None, open=False), graph.name))
+        return model_of(Signature(inputs, None, open=False), graph.name)[1]
     except ToolDefinitionError as error:
         raise ServeError(f"graph '{graph.name}' cannot be offered: {error}") from None

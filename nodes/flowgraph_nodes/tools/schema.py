@@ -29,8 +29,8 @@ class _Generator(GenerateJsonSchema):
         return False
 
 
-def model_of(signature: Signature, name: str) -> type[BaseModel]:
-    """A pydantic model whose field `f<n>` is the n-th parameter, under the parameter's name on the outside.
+def model_of(signature: Signature, name: str) -> tuple[type[BaseModel], JsonSchema]:
+    """A pydantic model whose field `f<n>` is the n-th parameter, under the parameter's name outside; and its schema.
 
     Raises:
         ToolDefinitionError: a parameter's type has no JSON schema.
@@ -39,10 +39,9 @@ def model_of(signature: Signature, name: str) -> type[BaseModel]:
     config = ConfigDict(extra="allow" if signature.open else "forbid")
     try:
         model: type[BaseModel] = create_model(name, __config__=config, **cast(Any, fields))
-        schema_of(model)
+        return model, schema_of(model)
     except Exception as error:
         raise ToolDefinitionError(f"tool '{name}': {_culprit(signature, error)}") from error
-    return model
 
 
 def schema_of(model: type[BaseModel]) -> JsonSchema:

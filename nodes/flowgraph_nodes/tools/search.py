@@ -63,7 +63,7 @@ class ToolIndex:
 
         min_score_ratio: leaves out what scores less than this share of the best.
         """
-        words = [word for word in _words(query) if word not in _COMMON] or list(_words(query))
+        words = [word for word in _words(query) if word not in _COMMON] or _words(query)
         match = " OR ".join(f'"{word}"' for word in dict.fromkeys(words[:_MOST_WORDS]))
         if not match or limit < 1:
             return []
@@ -76,8 +76,7 @@ class ToolIndex:
 
 
 def _texts(tool: Tool) -> tuple[str, str, str]:
-    name, about, given = (_words(text) for text in (tool.name, tool.description, " ".join(_docs(tool.parameters))))
-    return " ".join(name), " ".join(about), " ".join(given)
+    return _apart(tool.name), _apart(tool.description), _apart(" ".join(_docs(tool.parameters)))
 
 
 def _docs(schema: Any) -> Iterator[str]:
@@ -94,6 +93,11 @@ def _docs(schema: Any) -> Iterator[str]:
             yield from _docs(part)
 
 
-def _words(text: str) -> Iterator[str]:
-    """The words of a text in lower case; `createFile` and `create_file` are two words."""
-    return (part.lower() for word in _WORD.findall(text) for part in _HUMP.split(word) if part)
+def _words(text: str) -> list[str]:
+    """The words of a query, in lower case."""
+    return _WORD.findall(_apart(text).lower())
+
+
+def _apart(text: str) -> str:
+    """`createFile` and `create_file` as two words each."""
+    return _HUMP.sub(" ", text)

@@ -197,8 +197,8 @@ def _input_of(
     """The JSON schema of a target's arguments, what reads them, and the parameter for the `ToolContext`."""
     if schema is None:
         signature = signature_of(target, name)
-        model = model_of(signature, name)
-        return schema_of(model), SignatureReader(model, signature, strict), signature.context
+        model, parameters = model_of(signature, name)
+        return parameters, SignatureReader(model, signature, strict), signature.context
     if isinstance(schema, Mapping):
         parameters = checked_schema(schema, name)
         return parameters, SchemaReader(parameters), context_of(target)

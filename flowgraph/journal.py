@@ -10,11 +10,11 @@ from typing import Final
 import anyio
 
 from . import events as ev
-from .errors import StoreError
+from .errors import StoreError, brief
 from .outcome import Status
 from .rows import row_of
 from .stores.base import Batch, Claim, Head, Store
-from .threads import Pool
+from .threads import to_its_end
 
 
 class Journal:
@@ -30,7 +30,6 @@ class Journal:
         "_claim",
         "_due",
         "_head",
-        "_pool",
         "_rows",
         "_status",
         "_values",
@@ -50,7 +49,6 @@ class Journal:
         self._rows: list[str] = []
         self._values: dict[str, str] = {}
         self._writing: anyio.Event | None = None
-        self._pool = Pool(1)
 
     def add(self, event: ev.Lasting, text: str | None = None) -> None:
         """Add an event. text: its output, answer or inputs, as the codec gave it."""
@@ -83,25 +81,34 @@ class Journal:
         self._rows, self._values = [], {}
         self._writing = anyio.Event()
         head = replace(self._head, status=self._status, updated=self._at, due=self._due, length=self._added)
+        batch = Batch(self._claim, head, self._written, rows, values)
         try:
-            await self._in_thread(partial(self.store.write, [Batch(self._claim, head, self._written, rows, values)]))
-            self._written += len(rows)
-        except StoreError as error:
-            self.error = error
+            await self._call(partial(self._store_batch, batch))
         finally:
             self._writing.set()
             self._writing = None
 
+    def _store_batch(self, batch: Batch) -> None:
+        """On the thread: a cancelled caller never hears what came of it."""
+        try:
+            self.store.write([batch])
+        except StoreError as error:
+            self.error = error
+        except BaseException as error:
+            self.error = StoreError(f"run {batch.head.run_id} cannot be stored: {brief(error)}")
+            raise
+        else:
+            self._written += len(batch.rows)
+
     async def close(self) -> None:
         """Give the run back to whoever claims it next."""
-        await self._in_thread(partial(self.store.release, self._claim))
+        await self._call(partial(self.store.release, self._claim))
 
-    async def _in_thread(self, body: Callable[[], None]) -> None:
+    async def _call(self, body: Callable[[], None]) -> None:
         if self.store.instant:
             body()
-            return
-        with anyio.CancelScope(shield=True):
-            await self._pool.run(body)
+        else:
+            await to_its_end(body)
 
 
 _STATUS: Final[dict[type[ev.Lasting], Status]] = {

@@ -51,7 +51,11 @@ class LiveRun:
             raise FlowgraphError("this run has been entered before: call fg.start again for another one")
         plan = checked_call(self._graph, self._options)
         session = await begin(plan, self._inputs, self._options, resume=self._resume, force=self._force)
-        self._execution = Execution(plan, session, self._options, self._wait)
+        try:
+            self._execution = Execution(plan, session, self._options, self._wait)
+        except BaseException:
+            await session.close()
+            raise
         self._group, self._scope, self._over = anyio.create_task_group(), anyio.CancelScope(), anyio.Event()
         await self._group.__aenter__()
         self._group.start_soon(self._main, self._execution)

@@ -22,7 +22,7 @@ from .runtime import ResumeOptions, RunOptions
 from .runtime import new_run_id as new_id
 from .session import Session, begin
 from .stores import Store, open_store
-from .threads import Pool
+from .threads import to_its_end
 
 
 async def arun(
@@ -186,8 +186,7 @@ async def _in_store(where: Where, work: Callable[[Store], None]) -> None:
         with closing(open_store(where)) as opened:
             work(opened)
 
-    with anyio.CancelScope(shield=True):
-        await Pool(1).run(body)
+    await to_its_end(body)
 
 
 async def _finished(plan: Plan, session: Session, options: RunOptions, raise_on_failure: bool) -> Run:

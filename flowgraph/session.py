@@ -6,10 +6,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
-
-import anyio
 
 from . import events as ev
 from .changes import changes
@@ -26,7 +23,7 @@ from .runtime import RunOptions, new_run_id
 from .spec import document
 from .stores import Claim, Head, Store, open_store
 from .stores import Journal as Stored
-from .threads import Pool
+from .threads import to_its_end
 
 
 @dataclass(slots=True)
@@ -50,10 +47,12 @@ class Session:
     async def close(self) -> None:
         """Let others have the run."""
         journal, store = self.journal, self.store
-        if journal is not None:
-            await journal.close()
-        if store is not None:
-            await Pool(1).run(store.close)
+        try:
+            if journal is not None:
+                await journal.close()
+        finally:
+            if store is not None:
+                await to_its_end(store.close)
 
 
 async def begin(
@@ -73,10 +72,18 @@ async def begin(
         given = validated_inputs(plan.graph, inputs or {})
         run_id = run_id or new_run_id()
         return Session(run_id, Run(plan, plan.outputs), given, [(_started(plan, run_id, given), None)])
-    work = partial(_taken_up, plan, inputs, options, where, run_id or new_run_id(), resume, force)
-    with anyio.CancelScope(shield=True):  # or a claim would be left behind
-        session: Session = await Pool(1).run(work)
-    return session
+    begun: list[Session] = []
+
+    def work() -> None:
+        begun.append(_taken_up(plan, inputs, options, where, run_id or new_run_id(), resume, force))
+
+    try:
+        await to_its_end(work)
+    except BaseException:
+        for session in begun:  # or its claim would be left behind
+            await session.close()
+        raise
+    return begun[0]
 
 
 def _taken_up(

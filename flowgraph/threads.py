@@ -51,6 +51,31 @@ class Pool:
         return value
 
 
+async def to_its_end(function: Callable[[], T]) -> T:
+    """Call `function` on a thread, and wait until it has returned whatever happens; then give back what it returned.
+
+    A cancellation comes when it has ended, asyncio's own `task.cancel()` included, which goes through shields: so
+    what the function did has to be noted by itself. Raises what the function raises.
+    """
+    call = _Call(functools.partial(_context_of_a_thread().run, function), None)
+    cancelled: BaseException | None = None
+    _Work.tell(+1)
+    _assign(call)
+    with anyio.CancelScope(shield=True):
+        while not call.done.is_set():
+            try:
+                await call.done.wait()
+            except GeneratorExit:
+                raise
+            except BaseException as error:
+                cancelled = error
+    _Work.tell(-1)
+    if cancelled is not None:
+        raise cancelled
+    value: T = call.result()
+    return value
+
+
 Watcher: TypeAlias = Callable[[int], object]
 watchers: Final[list[Watcher]] = []
 """Told on the event loop: a call that somebody waits for begins to keep a thread busy (+1), or no longer does (-1).
@@ -69,16 +94,16 @@ class _Work:
     async def begin(self) -> None:
         await self._slot.take()
         self._busy = True
-        self._tell(+1)
+        self.tell(+1)
 
     def pause(self) -> None:
         self._slot.give_back()
         if self._busy:
             self._busy = False
-            self._tell(-1)
+            self.tell(-1)
 
     @staticmethod
-    def _tell(change: int) -> None:
+    def tell(change: int) -> None:
         for watcher in watchers.copy():
             watcher(change)
 

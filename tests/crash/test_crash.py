@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -42,15 +42,16 @@ def seeds() -> Iterator[str]:
         yield SEED or f"{draw.randrange(10**9)}"
 
 
-def fuzz(kills: int, folder: Path, job: object) -> None:
+def fuzz(kills: int, folder: Path, job: Callable[[str, Path], int]) -> None:
     """Jobs until so many processes were killed at work."""
     count = 0
-    for number, seed in enumerate(seeds()):
+    for number, seed in zip(range(10 * kills), seeds(), strict=False):
         place = folder / str(number)
         place.mkdir()
-        count += job(seed, place)  # type: ignore[operator]
+        count += job(seed, place)
         if count >= kills or SEED:
             return
+    raise AssertionError(f"only {count} of {kills} kills hit a process at work")
 
 
 def test_a_process_is_killed_again_and_again(plain_nursery: Nursery, tmp_path: Path) -> None:

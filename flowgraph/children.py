@@ -170,7 +170,9 @@ class Children:
 
     def causes(self, error: BaseException | None) -> tuple[str, ...]:
         """The children whose failures made the attempt fail with `error`: itself, or what it was raised from."""
-        while error is not None:
+        seen = set[int]()
+        while error is not None and id(error) not in seen:  # whoever raises a cause of its cause makes a circle
+            seen.add(id(error))
             found = [self._failed.get(id(one)) for one in (error, *getattr(error, ALSO, ()))]
             if any(found):
                 return tuple(path for path in found if path)

@@ -97,3 +97,16 @@ async def test_it_is_drawn_with_its_edges_also_from_a_store() -> None:
     assert run.nodes["caller"].edges == (("a", "b"), ("b", "d"), ("d", "e"))
     assert str(fg.draw(loaded(store), format="mermaid")) == str(picture)
     assert str(picture).count("-->") >= 3
+
+
+def test_an_error_that_is_raised_from_what_it_caused_fails_its_node_and_no_more() -> None:
+    async def caller(ctx: fg.Context) -> None:
+        try:
+            await ctx.run_graph(chain(Counted(), 1), {})
+        except fg.SubgraphFailed as failed:
+            raise failed.errors["caller/d"] from failed
+
+    outer = fg.Graph("outer")
+    outer.add("caller", caller)
+    run = fg.run(outer, raise_on_failure=False)
+    assert str(run.outcomes["caller"].reason) == "it raised ValueError: d"

@@ -1,5 +1,7 @@
 """Agents, models and tools for flowgraph: nodes that think."""
 
+from typing import TYPE_CHECKING
+
 from flowgraph_nodes.agents import (
     AgentConfigError,
     AgentFailed,
@@ -40,6 +42,9 @@ from flowgraph_nodes.tools import (
 )
 from flowgraph_nodes.transcript import Transcript
 
+if TYPE_CHECKING:
+    from flowgraph_nodes.tools.builtin import Workspace, builtin_tools
+
 __all__ = [
     "AgentConfigError",
     "AgentError",
@@ -77,6 +82,8 @@ __all__ = [
     "Toolbox",
     "Transcript",
     "UserMessage",
+    "Workspace",
+    "builtin_tools",
     "call",
     "no_real_models",
     "override_models",
@@ -85,3 +92,12 @@ __all__ = [
     "sequence",
     "tool",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """What few need is imported when it is asked for."""
+    if name not in ("Workspace", "builtin_tools"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from flowgraph_nodes.tools import builtin
+
+    return getattr(builtin, name)

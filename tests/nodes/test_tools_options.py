@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -85,6 +88,16 @@ async def test_on_error_has_the_last_word() -> None:
     made = tool(target, idempotent=True, retry=fg.Retry(attempts=2), on_error=lambda error: f"sorry: {error}")
     run = await run_of(call("fetch"), "done", tools=[made])
     assert (run.nodes["agent/fetch"].value.text, len(tries)) == ("sorry: no route", 2)
+
+
+async def test_a_used_up_limit_is_the_stop_reason_and_leaves_no_call_unanswered() -> None:
+    made = [call("think"), call("read_file")]
+    run = await run_of(made, "done", tools=[think, tool(read_file, exclusive=True)], limits=fg.Limits(tool_calls=1))
+    agent = run.nodes["agent"]
+    assert isinstance(agent.error, fg.LimitExceeded)
+    assert agent.detail["stop_reason"] == "limit"
+    assert "tool_calls" in agent.detail["stop_detail"]
+    assert [message["content"][:5] for message in agent.detail["messages"][-2:]] == ["hm", "Error"]
 
 
 # -- cut results
@@ -190,3 +203,14 @@ async def test_tools_that_are_added_in_a_turn_are_offered_in_the_next() -> None:
     now = box.offered()
     box.add(think)
     assert (names(now), names(box.offered())) == (["read_file"], ["read_file", "think"])
+
+
+def test_what_few_need_is_imported_when_it_is_asked_for() -> None:
+    program = (
+        "import sys, flowgraph_nodes as nodes; heavy = {'flowgraph_nodes.tools.builtin', 'sqlite3', 'litellm', 'mcp'}; "
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules); "
+        "assert nodes.builtin_tools('desk', ['grep'])[0].name == 'grep'; assert not hasattr(nodes, 'nothing')"
+    )
+    root = Path(__file__).parents[2]
+    environment = {"PYTHONPATH": f"{root}:{root / 'nodes'}"}
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60, env=environment, cwd=root / "tests")

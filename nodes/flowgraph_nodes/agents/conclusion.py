@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from flowgraph.context import Context
+from flowgraph.errors import LimitExceeded
 from flowgraph_nodes.agents.errors import AgentFailed
 from flowgraph_nodes.agents.history import History
 from flowgraph_nodes.agents.reasons import Ending
@@ -32,6 +33,8 @@ async def concluded(ctx: Context[Any], name: str, history: History, work: Callab
 def _ending_of(error: BaseException) -> Ending:
     if isinstance(error, AgentFailed):  # of a part: it is the whole's reason, too
         return Ending(error.reason, detail=error.detail)
+    if isinstance(error, LimitExceeded):
+        return Ending("limit", detail=str(error))
     return Ending("error" if isinstance(error, Exception) else "cancelled")
 
 

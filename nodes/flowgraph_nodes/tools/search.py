@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -47,6 +48,7 @@ class ToolIndex:
         self.tools = tuple(tools)
         self._lock = threading.Lock()
         self._database = sqlite3.connect(":memory:", check_same_thread=False)
+        weakref.finalize(self, self._database.close)  # Python warns of connections that nobody closed
         try:
             self._database.execute(_TABLE)
         except sqlite3.OperationalError as error:

@@ -41,12 +41,15 @@ class Task:
     @property
     def report(self) -> TaskReport:
         """Where it stands."""
-        begun = self.clock() if self.begun is None else self.begun
-        seconds = (self.clock() if self.ended is None else self.ended) - begun
-        own = self.assignment
-        return TaskReport(
-            own.task_id, own.agent_id, self.profile.name, self.status, self.attempts, round(seconds, 3), self.text
-        )
+        own, name = self.assignment, self.profile.name
+        return TaskReport(own.task_id, own.agent_id, name, self.status, self.attempts, self.seconds, self.text)
+
+    @property
+    def seconds(self) -> float:
+        """How long it took, or takes so far, to the millisecond."""
+        if self.begun is None:
+            return 0.0
+        return round((self.clock() if self.ended is None else self.ended) - self.begun, 3)
 
     def cancel(self) -> None:
         """Stop it."""

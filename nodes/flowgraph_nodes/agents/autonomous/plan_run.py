@@ -66,15 +66,16 @@ class PlanRun:
         """The graph of the plan, in the order in which one at a time would be carried out."""
         plan, pace = board.plan, self.equipment.pace
         graph = fg.Graph("plan", title=plan.task[:200], max_concurrency=pace.parallel)
-        number = ran
+        number, before = ran, frozenset[str]()
         for step in plan.sequence(board.seeds, by_priority=pace.by_priority):
             state = board.seeds.get(step.id)
             if state is None:
                 number += 1
-                node: fg.Node = Subtask(self.equipment, board, self.crew, step, number)
+                node: fg.Node = Subtask(self.equipment, board, self.crew, step, number, before)
             else:
                 node = Ended(step, state)
             graph.add(step.node, node, bind=_bound(plan, step), title=step.description)
+            before |= {step.id}
         return graph
 
 

@@ -47,7 +47,9 @@ _REVISE = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Subtask:
-    """A step of the plan, to be carried out. number: of all subtasks of the run, from 1.
+    """A step of the plan, to be carried out.
+
+    number: of all subtasks of the run, from 1. before: ids of the steps that come before it where one runs at a time.
 
     Raises AgentFailed when it has failed, Skip when the task or this plan has ended before it begins.
     """
@@ -57,6 +59,7 @@ class Subtask:
     crew: Crew | None
     step: Step
     number: int
+    before: frozenset[str]
 
     kind: ClassVar[str] = "agent"
     output_type: ClassVar[Any] = Finding
@@ -73,7 +76,8 @@ class Subtask:
 
     async def call(self, ctx: Context[Any], inputs: dict[str, Any]) -> Finding:
         """Carry it out."""
-        self.board.admit(self.number, self.equipment.pace.subtask_iterations)
+        if not ctx.outcomes:  # else it has begun before, in a run that was taken up again
+            self.board.admit(self.number, self.equipment.pace.subtask_iterations)
         history = History(self.equipment.system, self.equipment.before, self._order())
         work = _Work(self, ctx, history)
         finding: Finding = (await concluded(ctx, self.step.id, history, work.ending)).output
@@ -83,11 +87,10 @@ class Subtask:
         """What the model is asked.
 
         It must be the same in a resumed run: where subtasks run side by side it tells only of the steps that this one
-        needs, since how far the others are is a matter of time.
+        needs, since how far the others are is a matter of time; where they do not, of those before it.
         """
         given, plan = self.equipment, self.board.plan
-        known = None if given.pace.parallel == 1 else plan.above(self.step)
-        states = self.board.states(known)
+        states = self.board.states(self.before if given.pace.parallel == 1 else plan.above(self.step))
         text = WORKING.render(
             {
                 "task": given.task,
@@ -119,9 +122,10 @@ class _Work:
         """Take turns until the subtask has ended. Raises Skip when the whole task was ended elsewhere."""
         ctx, means, most = self._ctx, self._means(), self._given.pace.subtask_loops
         for number in range(1, most + 1):
+            recorded = len(ctx.outcomes)
             turn = await take_turn(ctx, means, self._history)
             ctx.emit("turn", self._history.turns)
-            if (ending := self._after(turn)) is not None:
+            if (ending := self._after(turn, live=len(ctx.outcomes) > recorded)) is not None:
                 return ending
             for note in filter(None, (self._thinking.after(turn.results), near(number, most, "model calls"))):
                 self._history.add(UserMessage(note))
@@ -143,8 +147,12 @@ class _Work:
             means.toolbox.preload("\n".join([self._given.task, *(one.description for one in board.plan.steps)]))
         return means
 
-    def _after(self, turn: Turn) -> Ending | None:
-        """What the turn means for the subtask; None when it goes on."""
+    def _after(self, turn: Turn, live: bool) -> Ending | None:
+        """What the turn means for the subtask; None when it goes on.
+
+        live: it is no turn that was taken before, in a run that was taken up again. What others have done since does
+        not end the subtask at a turn after which it had gone on.
+        """
         if self._seat is not None:
             self._seat.after(turn.results)
         self._revise_by(turn)
@@ -158,9 +166,9 @@ class _Work:
             if done["success"]:
                 return self._found(Finding(done["summary"]))
             return Ending("agent_failed", detail=done["summary"])
-        if self._board.over:
+        if live and self._board.over:
             raise Skip("the whole task was ended meanwhile")
-        if self._board.latest.step(self._subtask.step.id) is None:
+        if live and self._board.latest.step(self._subtask.step.id) is None:
             return self._found(Finding("a revised plan is without it", "dropped"))
         return self._judged(turn)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import flowgraph as fg
-from flowgraph_nodes import Scripted, ToolCall, call
+from flowgraph_nodes import Reply, Scripted, ToolCall, call
 from flowgraph_nodes.agents.autonomous import AutonomousAgent
-from flowgraph_nodes.messages import Message
-from flowgraph_nodes.models import Request
+from flowgraph_nodes.messages import AssistantMessage, Message
+from flowgraph_nodes.models import OnDelta, Request, Response
 
 
 def step(step_id: str, *dependencies: str, **more: Any) -> dict[str, Any]:
@@ -33,13 +35,24 @@ def complete(summary: str = "all is done", success: bool = True, **more: Any) ->
     return call("complete_task", task_id="main_task", summary=summary, success=success, **more)
 
 
-def scripted(planning: list[Any], subtasks: Mapping[str, Any], summary: Any = None, name: str = "agent") -> Scripted:
+class Telling(Scripted):
+    """A scripted model that tells of each request, with the path."""
+
+    note: Callable[[str], object] | None = None
+
+    async def complete(self, request: Request, on_delta: OnDelta | None = None) -> Response:
+        if self.note is not None:
+            self.note(request.path)
+        return await super().complete(request, on_delta)
+
+
+def scripted(planning: Any, subtasks: Mapping[str, Any], summary: Any = None, name: str = "agent") -> Telling:
     """A model for an agent at the path `name`. subtasks: node or `plan#n/node` → script."""
     scripts: dict[str, Any] = {f"{name}/planning": planning}
     scripts[f"{name}/summary"] = [complete()] if summary is None else summary
     for key, script in subtasks.items():
         scripts[f"{name}/{key}" if key.startswith(("plan#", "assign")) else f"{name}/plan*/{key}"] = script
-    return Scripted(scripts)
+    return Telling(scripts)
 
 
 def graph_of(agent: AutonomousAgent, name: str = "agent") -> fg.Graph:
@@ -69,4 +82,28 @@ def last(request: Request) -> Message:
     return request.messages[-1]
 
 
-Build = Callable[[], fg.Graph]
+def by_turn(*answers: Any) -> Callable[[Request], Any]:
+    """A script that depends on the conversation alone, and so is the same in a resumed run."""
+
+    def answer(request: Request) -> Any:
+        number = sum(isinstance(message, AssistantMessage) for message in request.messages)
+        return numbered(answers[number], number)
+
+    return answer
+
+
+def numbered(answer: Any, number: int) -> Any:
+    """The answer, its calls with ids of the turn: a model that is made anew would count from the start."""
+    if isinstance(answer, ToolCall):
+        return replace(answer, id=f"turn-{number}")
+    if isinstance(answer, Reply):
+        return replace(answer, calls=numbered(list(answer.calls), number))
+    if isinstance(answer, list):
+        return [replace(one, id=f"turn-{number}-{position}") for position, one in enumerate(answer)]
+    return answer
+
+
+def agent_ids(request: Request) -> list[str]:
+    """The ids that create_sub_agent gave in a conversation, in order."""
+    found = [re.findall(r"sub-agent-[0-9a-f]{8}", text) for text in texts(request)]
+    return list(dict.fromkeys(one for ids in found for one in ids))

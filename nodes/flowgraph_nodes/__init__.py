@@ -7,11 +7,14 @@ from flowgraph_nodes.agents import (
     AgentFailed,
     AgentResult,
     AgentRun,
+    AutonomousAgent,
     Judge,
     LoopAgent,
     PlanExecuteAgent,
+    PlanningFailed,
     ReactAgent,
     Sentinel,
+    SubAgents,
 )
 from flowgraph_nodes.errors import AgentError
 from flowgraph_nodes.flows import LoopExhausted, LoopFlow, Team, parallel, route, sequence
@@ -53,6 +56,7 @@ __all__ = [
     "AgentRun",
     "Approval",
     "AssistantMessage",
+    "AutonomousAgent",
     "ChatModel",
     "Fail",
     "GiveUp",
@@ -65,6 +69,7 @@ __all__ = [
     "ModelSettings",
     "NeedsFeedback",
     "PlanExecuteAgent",
+    "PlanningFailed",
     "RateLimit",
     "ReactAgent",
     "Reply",
@@ -72,6 +77,7 @@ __all__ = [
     "ScriptedModel",
     "Sentinel",
     "Stop",
+    "SubAgents",
     "SystemMessage",
     "Team",
     "Tool",

@@ -1,6 +1,7 @@
 """Agents: nodes whose output is the answer of a model that may use tools on the way."""
 
 from flowgraph_nodes.agents.agent import Agent
+from flowgraph_nodes.agents.autonomous import AutonomousAgent, PlanningFailed, SubAgents
 from flowgraph_nodes.agents.errors import AgentConfigError, AgentFailed, IterationsExhausted
 from flowgraph_nodes.agents.judge import Judge
 from flowgraph_nodes.agents.loop import LoopAgent
@@ -17,11 +18,14 @@ __all__ = [
     "AgentFailed",
     "AgentResult",
     "AgentRun",
+    "AutonomousAgent",
     "IterationsExhausted",
     "Judge",
     "LoopAgent",
     "PlanExecuteAgent",
+    "PlanningFailed",
     "ReactAgent",
     "Sentinel",
     "StopReason",
+    "SubAgents",
 ]

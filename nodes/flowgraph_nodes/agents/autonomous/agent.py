@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from flowgraph.context import Context
 from flowgraph_nodes.agents.agent import Agent
@@ -24,7 +24,9 @@ from flowgraph_nodes.errors import AgentError, ToolDefinitionError
 from flowgraph_nodes.messages import SystemMessage
 from flowgraph_nodes.models import ChatModel
 from flowgraph_nodes.tools import Tool
-from flowgraph_nodes.tools.builtin import Workspace, builtin_tools
+
+if TYPE_CHECKING:
+    from flowgraph_nodes.tools.builtin import Workspace
 
 STEERING: Final = (CREATE_PLAN, SUBTASK_DONE, COMPLETE_TASK, THINK)
 CREW: Final = (CREATE, ASSIGN, CHECK, CANCEL)
@@ -128,6 +130,8 @@ class AutonomousAgent(Agent):
 
     def _builtin(self, identity: str) -> list[Tool]:
         """The built-in tools that work on files and such. identity: of the run."""
+        from flowgraph_nodes.tools.builtin import Workspace, builtin_tools  # heavy, and only this agent needs them
+
         place = self.workspace
         if place is None:
             place = Workspace().of_agent(self.name, identity)
@@ -161,6 +165,8 @@ class AutonomousAgent(Agent):
             yield f"sub_agents: {error}"
 
     def _wrong_builtin(self) -> Iterator[str]:
+        from flowgraph_nodes.tools.builtin import builtin_tools
+
         everything = self.builtin_tools == "all"
         given = list(dict.fromkeys(("all",) if everything else self.builtin_tools))
         asked = [name for name in given if name not in (*STEERING, *CREW)]

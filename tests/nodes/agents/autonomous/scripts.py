@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import flowgraph as fg
-from flowgraph_nodes import Reply, Scripted, ToolCall, call
+from flowgraph_nodes import Reply, Scripted, ScriptedModel, ToolCall, call
 from flowgraph_nodes.agents.autonomous import AutonomousAgent
 from flowgraph_nodes.messages import AssistantMessage, Message
 from flowgraph_nodes.models import OnDelta, Request, Response
@@ -107,3 +107,11 @@ def agent_ids(request: Request) -> list[str]:
     """The ids that create_sub_agent gave in a conversation, in order."""
     found = [re.findall(r"sub-agent-[0-9a-f]{8}", text) for text in texts(request)]
     return list(dict.fromkeys(one for ids in found for one in ids))
+
+
+def with_crew(model: Telling, scripts: Mapping[str, Any]) -> Telling:
+    """The model, with scripts of sub-agents by their names, wherever they work."""
+    for name, script in scripts.items():
+        one = ScriptedModel(script, name=name)
+        model.models |= dict.fromkeys((f"*/{name}", f"*/*/*/*/{name}"), one)
+    return model

@@ -19,7 +19,7 @@ from flowgraph_nodes.models import Request
 from tests.engine.stopping import RUN, cut, kept
 from tests.nodes.agents.breaking import Build, break_off_everywhere
 
-from .scripts import agent_ids, by_turn, complete, done, graph_of, numbered, plan, scripted, step
+from .scripts import agent_ids, by_turn, complete, done, graph_of, numbered, plan, scripted, step, with_crew
 
 pytestmark = pytest.mark.anyio
 
@@ -87,7 +87,7 @@ def crew_graph(note: Callable[[str], object], wait: bool) -> fg.Graph:
 
     subtasks = {"s1": first, "s2": by_turn(call("look", number=2), done("s2"))}
     model = scripted(by_turn(plan(step("s1"), step("s2", "s1"))), subtasks, by_turn(complete("the answer")))
-    model.models |= {f"*/{name}": ScriptedModel(by_turn(f"{name} is done")) for name in ("reader", "writer")}
+    with_crew(model, {name: by_turn(f"{name} is done") for name in ("reader", "writer")})
     model.note = note
     return graph_of(AutonomousAgent(model=model, tools=[look]))
 
@@ -98,6 +98,8 @@ async def test_sub_agents(wait: bool) -> None:
         whole = await break_off_everywhere(lambda note: crew_graph(note, wait))
     places = ["agent/plan#0/s1/assign_task/assign-1", "agent/assign-s1-1"]
     assert [f"{place}/reader" in whole.nodes for place in places] == [wait, not wait]
+    assert str(whole["agent"]).count("s1, completed") == 1
+    assert "reader is done" in str(whole.nodes[places[not wait]].value)
 
 
 def test_a_provider_that_died_fails_the_run_and_a_resume_goes_on_where_it_was() -> None:

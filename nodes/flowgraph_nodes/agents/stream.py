@@ -98,6 +98,15 @@ class IterationTaken(AgentEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class SubtaskTaken(AgentEvent):
+    """A subtask of an AutonomousAgent is over. success: whether it has done what it was for. summary: of its model."""
+
+    step_id: str
+    success: bool
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
 class AgentEnded(AgentEvent):
     """An agent has ended with this status; `output` is its answer when it succeeded."""
 
@@ -114,6 +123,7 @@ AnyAgentEvent: TypeAlias = (
     | ToolFinished
     | TurnTaken
     | IterationTaken
+    | SubtaskTaken
     | AgentEnded
 )
 
@@ -143,6 +153,8 @@ def agent_event(event: ev.Event) -> AnyAgentEvent | None:
             return TurnTaken(event.path, number)
         case "iteration", {"number": int(number), "output": output, "finished": bool(finished)}:
             return IterationTaken(event.path, number, output, finished)
+        case "subtask", {"step_id": str(step_id), "success": bool(success), "summary": str(summary)}:
+            return SubtaskTaken(event.path, step_id, success, summary)
     return None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 from flowgraph.context import Context
@@ -55,8 +54,8 @@ class Course:
     async def _carried_out(self, plan: Plan, crew: Crew | None) -> Report:
         """Run the plan, and each revision of it."""
         states: dict[str, State] = {}
-        ran, most = 0, self.equipment.pace.subtask_iterations
-        for number in count():
+        number, ran, most = 0, 0, self.equipment.pace.subtask_iterations
+        while True:
             plan, states = begun(plan, states)
             node = PlanRun(self.equipment, crew, title=plan.task[:80])
             inputs = {"plan": plan, "states": states, "ran": ran}
@@ -67,8 +66,7 @@ class Course:
             over = report.completion is not None or report.stopped is not None
             if over or report.plan.number == plan.number or report.ran >= most:
                 return report
-            plan, states, ran = report.plan, report.states, report.ran
-        raise AssertionError("a count has no end")
+            number, plan, states, ran = number + 1, report.plan, report.states, report.ran
 
     async def _ended(self, report: Report) -> Ending:
         """The answer, by what the model says at the end. Nothing is asked when every subtask has failed."""

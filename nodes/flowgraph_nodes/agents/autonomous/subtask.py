@@ -126,10 +126,20 @@ class _Work:
             turn = await take_turn(ctx, means, self._history)
             ctx.emit("turn", self._history.turns)
             if (ending := self._after(turn, live=len(ctx.outcomes) > recorded)) is not None:
-                return ending
+                return self._told(ending)
             for note in filter(None, (self._thinking.after(turn.results), near(number, most, "model calls"))):
                 self._history.add(UserMessage(note))
-        return Ending("limit", detail=f"max_subtask_loops={most} model calls were made without subtask_done")
+        return self._told(
+            Ending("limit", detail=f"max_subtask_loops={most} model calls were made without subtask_done")
+        )
+
+    def _told(self, ending: Ending) -> Ending:
+        """The ending, of which whoever watches is told."""
+        found: Finding | None = ending.output if ending.ok else None
+        success = found is not None and found.status == "completed"
+        summary = ending.detail if found is None else found.summary
+        self._ctx.emit("subtask", {"step_id": self._subtask.step.id, "success": success, "summary": summary})
+        return ending
 
     def _means(self) -> Means:
         step, board = self._subtask.step, self._board

@@ -115,3 +115,13 @@ def with_crew(model: Telling, scripts: Mapping[str, Any]) -> Telling:
         one = ScriptedModel(script, name=name)
         model.models |= dict.fromkeys((f"*/{name}", f"*/*/*/*/{name}"), one)
     return model
+
+
+def run_of(model: Any, **options: Any) -> fg.Run:
+    """A run of an agent with that model."""
+    return fg.run(graph_of(AutonomousAgent(model=model, **options)), raise_on_failure=False)
+
+
+def offered(request: Request) -> set[str]:
+    """The names of the tools in a request."""
+    return {tool.name for tool in request.tools}

@@ -8,17 +8,31 @@ from typing import Any
 
 import anyio
 import pytest
-import yaml
-from pydantic import BaseModel
 
 import flowgraph as fg
+from flowgraph.stores import MemoryStore
 from flowgraph.testing import run_jumping
-from flowgraph_nodes import AgentConfigError, AgentFailed, AutonomousAgent, Reply, ScriptedModel, Stop, call
+from flowgraph_nodes import AgentFailed, AutonomousAgent, NeedsFeedback, ScriptedModel, Stop, call
+from flowgraph_nodes.agents.stream import SubtaskTaken
 from flowgraph_nodes.errors import BadRequestError
 from flowgraph_nodes.messages import AssistantMessage, UserMessage
 from flowgraph_nodes.models import Request
 
-from .scripts import complete, done, graph_of, of, plan, scripted, statuses, step, texts, with_crew
+from .scripts import (
+    by_turn,
+    complete,
+    done,
+    graph_of,
+    of,
+    offered,
+    plan,
+    run_of,
+    scripted,
+    statuses,
+    step,
+    texts,
+    with_crew,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -28,14 +42,6 @@ THOUGHT = call("think", current_state="here", analysis="hm", next_actions=["go"]
 async def look(number: int) -> str:
     """Look it up."""
     return f"seen {number}"
-
-
-def run_of(model: Any, **options: Any) -> fg.Run:
-    return fg.run(graph_of(AutonomousAgent(model=model, **options)), raise_on_failure=False)
-
-
-def offered(request: Request) -> set[str]:
-    return {tool.name for tool in request.tools}
 
 
 # -- planning
@@ -312,30 +318,34 @@ def test_there_is_no_think_tool_unless_it_is_asked_for() -> None:
     assert "think" in AutonomousAgent(model=ScriptedModel([]), think_tool=True).tool_names()
 
 
-# -- results
+# -- people, and those who watch
 
 
-class Grade(BaseModel):
-    grade: int
+async def test_a_subtask_may_wait_for_a_person_while_others_go_on() -> None:
+    async def ask(question: str) -> NeedsFeedback:
+        return NeedsFeedback(question)
+
+    steps = plan(step("s1"), step("s2"))
+    subtasks = {"s1": by_turn(call("ask", question="Which year?"), done("s1")), "s2": by_turn(done("s2"))}
+    graph = graph_of(
+        AutonomousAgent(model=scripted(by_turn(steps), subtasks, by_turn(complete())), tools=[ask], parallel_subtasks=2)
+    )
+    store = MemoryStore()
+    run = await fg.arun(graph, store=store, run_id="r", raise_on_failure=False)
+    assert run.status is fg.Status.PAUSED
+    assert statuses(run)["s2"] == "succeeded"
+    (gate,) = run.gates
+    run = await fg.arun(graph, store=store, run_id="r", answers={gate.path: "2026"})
+    assert run.status is fg.Status.SUCCEEDED
+    assert run.usage.model_calls == 5
 
 
-def test_a_typed_answer_is_asked_for_at_the_end() -> None:
-    model = scripted([plan(step("s1"))], {"s1": [done("s1")]})
-    model.models["agent/answer"] = ScriptedModel([call("final_answer", grade="x"), call("final_answer", grade=2)])
-    run = run_of(model, output_type=Grade)
-    assert run["agent"] == Grade(grade=2)
-    assert "final_answer" not in offered(of(model, "agent/plan*/s1")[0])
-
-
-def test_the_forms_of_the_result() -> None:
-    found = {}
-    for form in ("final", "transcript", "messages", "json", "yaml"):
-        model = scripted([plan(step("s1"))], {"s1": [done("s1")]})
-        found[form] = run_of(model, result=form)["agent"]
-    assert found["messages"][0] == {"role": "user", "content": "Write the report."}
-    assert found["messages"][-1]["content"] == found["final"]
-    assert json.loads(found["json"]) == yaml.safe_load(found["yaml"]) == found["messages"]
-    assert found["transcript"].startswith("user: Write the report.\n\nassistant: My plan:")
+async def test_whoever_watches_is_told_of_subtasks() -> None:
+    model = scripted([plan(step("s1"), step("s2"))], {"s1": [done("s1", "fine")], "s2": [done("s2", "not so", False)]})
+    async with AutonomousAgent(model=model, name="agent").stream("go") as run:
+        events = [event async for event in run]
+    told = [(event.step_id, event.success, event.summary) for event in events if isinstance(event, SubtaskTaken)]
+    assert told == [("s1", True, "fine"), ("s2", False, "not so")]
 
 
 # -- limits and cancellation
@@ -375,59 +385,3 @@ async def test_a_cancel_leaves_nothing_running() -> None:
             await live.result()
     left = [node.path for node in error.value.run.root.walk() if not node.status.final]
     assert left == []
-
-
-# -- building
-
-
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        ({"max_planning_attempts": 0}, "max_planning_attempts=0 must be a whole number of at least 1"),
-        ({"max_subtask_loops": 0}, "max_subtask_loops=0 must"),
-        ({"max_subtask_iterations": -1}, "max_subtask_iterations=-1 must"),
-        ({"parallel_subtasks": 0}, "parallel_subtasks=0 must"),
-        ({"result": "html"}, "result='html' must be one of final, transcript, messages, json, yaml"),
-        ({"result": "json", "output_type": Grade}, "result='json' and output_type= exclude each other"),
-        ({"builtin_tools": ["read_file"]}, "'create_plan' is missing"),
-        ({"builtin_tools": ["create_plan", "read_file"]}, "'subtask_done' is missing"),
-        ({"builtin_tools": ["create_plan", "subtask_done", "think"]}, "'think' wants think_tool=True"),
-        ({"builtin_tools": ["create_plan", "subtask_done", "reed_file"]}, "did you mean 'read_file'"),
-        ({"sub_agents": 3}, "sub_agents= is of type int"),
-    ],
-)
-def test_what_cannot_be_is_refused_when_it_is_built(options: dict[str, Any], why: str) -> None:
-    with pytest.raises(AgentConfigError) as error:
-        AutonomousAgent(model=ScriptedModel([]), **options)
-    assert why in str(error.value)
-
-
-def test_a_tool_of_a_built_in_ones_name_is_refused() -> None:
-    def grep(pattern: str) -> str:
-        return pattern
-
-    with pytest.raises(AgentConfigError, match="'grep' is a built-in tool: rename yours"):
-        AutonomousAgent(model=ScriptedModel([]), tools=[grep])
-    AutonomousAgent(model=ScriptedModel([]), tools=[grep], builtin_tools=["create_plan", "subtask_done"])
-
-
-def test_the_names_of_the_built_in_tools() -> None:
-    names = AutonomousAgent(model=ScriptedModel([])).tool_names()
-    assert set(names) >= {"create_plan", "subtask_done", "complete_task", "assign_task", "read_file", "respond_to_user"}
-    assert "run_bash" not in names
-
-
-def test_nothing_is_written_where_no_file_tool_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    run_of(scripted([plan(step("s1"))], {"s1": [Reply(text="so", calls=[done("s1")])]}))
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_one_agent_serves_many_runs() -> None:
-    def answer(request: Request) -> Any:
-        if request.path.endswith("planning"):
-            return plan(step("s1"))
-        return complete() if request.path.endswith("summary") else done("s1")
-
-    agent = AutonomousAgent(model=ScriptedModel(answer))
-    assert len({agent.run("go").output for _ in range(3)}) == 1

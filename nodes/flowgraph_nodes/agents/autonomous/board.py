@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from flowgraph.codec import decode
@@ -21,18 +21,18 @@ from flowgraph_nodes.agents.autonomous.rolls import joined
 from flowgraph_nodes.agents.errors import AgentFailed
 
 
-@dataclass(slots=True)
 class Board:
-    """ctx: of the node run of the plan. plan: as it was begun. seeds: the states of what had ended before.
+    """ctx: of the node run of the plan. plan: as it was begun. seeds: the states of what had ended before."""
 
-    own: what the subtasks that are at work have done to the plan.
-    """
-
-    ctx: Context[Any]
-    plan: Plan
-    seeds: States
-    own: Plan
-    ended: bool = False
+    def __init__(self, ctx: Context[Any], plan: Plan, seeds: States) -> None:
+        self.ctx = ctx
+        self.plan = plan
+        self.seeds = seeds
+        self.ended = False  # a subtask that is at work has ended the whole task
+        # What subtasks have done to the plan, as far as the record does not say it any more: in a resumed run those
+        # that have failed go on as if they had not.
+        self.own = plan
+        self.own = self.latest
 
     @property
     def latest(self) -> Plan:
@@ -98,14 +98,14 @@ class Board:
 
     @staticmethod
     def findings_in(ctx: Context[Any]) -> list[Finding]:
-        """What came of the subtasks of a plan's run that have succeeded so far."""
+        """What came of the subtasks of a plan's run that have ended so far."""
         return [found for outcome in ctx.outcomes.values() if (found := _finding(outcome)) is not None]
 
     def _findings(self) -> list[Finding]:
         return self.findings_in(self.ctx)
 
     def _state(self, step: Step, outcome: Outcome[Any]) -> State:
-        if (finding := _finding(outcome)) is not None:
+        if outcome.ok and (finding := _finding(outcome)) is not None:
             return State("completed", finding.summary) if finding.status == "completed" else State()
         if outcome.status is Status.UPSTREAM_FAILED:
             return State("skipped", self._why_skipped(step))
@@ -128,9 +128,10 @@ class Board:
 
 
 def _finding(outcome: Outcome[Any]) -> Finding | None:
-    """What came of a subtask, if it has succeeded. (In a resumed run it may be there as plain JSON.)"""
+    """What came of a subtask that has ended. (In a resumed run it may be there as plain JSON.)"""
     if not outcome.ok:
-        return None
+        partial = getattr(outcome.error, "partial", None)
+        return partial if isinstance(partial, Finding) else None
     if isinstance(outcome.value, Finding):
         return outcome.value
     found: Finding = decode(json.dumps(outcome.value), Finding)

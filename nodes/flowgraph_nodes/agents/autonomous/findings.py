@@ -9,7 +9,7 @@ from flowgraph_nodes.agents.autonomous.plan import Plan, State
 from flowgraph_nodes.agents.autonomous.rolls import Roll
 from flowgraph_nodes.messages import ToolCall
 
-FindingStatus: TypeAlias = Literal["completed", "open", "dropped"]
+FindingStatus: TypeAlias = Literal["completed", "failed", "open", "dropped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What came of a subtask that did not fail.
+    """What came of a subtask. (Of one that has failed it is the error's `partial`.)
 
     status: "open" when the agent has ended in it, "dropped" when a revised plan is without it. plan: as its last
     revision left it. completion, stopped: it has ended the agent. roll: the sub-agents, as it left them.

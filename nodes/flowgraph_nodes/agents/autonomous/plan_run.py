@@ -43,7 +43,7 @@ class PlanRun:
     async def call(self, ctx: Context[Any], inputs: dict[str, Any]) -> Report:
         """Carry the plan out."""
         plan, states, ran = inputs["plan"], inputs["states"], inputs["ran"]
-        board = Board(ctx, plan, states, plan)
+        board = Board(ctx, plan, states)
         if self.crew is not None:
             self._restore(ctx, self.crew)
         errors: dict[str, BaseException] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from flowgraph.context import Context
@@ -134,7 +134,9 @@ class _Work:
         )
 
     def _told(self, ending: Ending) -> Ending:
-        """The ending, of which whoever watches is told."""
+        """The ending, of which whoever watches is told; when it has failed with what it has done to the plan."""
+        if not ending.ok and (self._revised or (self._seat is not None and self._seat.roll.profiles)):
+            ending = replace(ending, output=self._complete(Finding(ending.detail, "failed")))
         found: Finding | None = ending.output if ending.ok else None
         success = found is not None and found.status == "completed"
         summary = ending.detail if found is None else found.summary
@@ -202,12 +204,12 @@ class _Work:
                 self._revised = True
 
     def _found(self, finding: Finding) -> Ending:
+        return Ending("completed", self._complete(finding))
+
+    def _complete(self, finding: Finding) -> Finding:
+        """The finding, with what the subtask has done to the plan and the crew."""
         plan = self._board.latest if self._revised else None
-        roll = finding.roll if self._seat is None else self._seat.roll
-        return Ending(
-            "completed",
-            Finding(finding.summary, finding.status, plan, finding.completion, finding.stopped, roll),
-        )
+        return replace(finding, plan=plan, roll=finding.roll if self._seat is None else self._seat.roll)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

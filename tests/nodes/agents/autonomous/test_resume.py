@@ -102,6 +102,44 @@ async def test_sub_agents(wait: bool) -> None:
     assert "reader is done" in str(whole.nodes[places[not wait]].value)
 
 
+def busy_graph(note: Callable[[str], object], success: bool) -> fg.Graph:
+    """Subtasks side by side, of which one revises the plan and one has sub-agents at work beside it."""
+    agents = [{"agent_name": name, "agent_description": name} for name in ("reader", "writer")]
+
+    def lead(request: Request) -> Any:
+        number = sum(bool(getattr(message, "tool_calls", ())) for message in request.messages)
+        tasks = [{"agent_id": name, "task": "read"} for name in agent_ids(request)]
+        answers = [
+            call("create_sub_agent", agents=agents),
+            call("assign_task", assignments=tasks, wait_for_completion=False),
+            [call("look", number=8), call("look", number=9)],
+            done("a"),
+        ]
+        return numbered(answers[number], number)
+
+    revised = plan(step("c", "b", description="other"), step("a"), step("b"), step("e", "a"))
+    subtasks = {
+        "a": lead,
+        "b": by_turn(call("look", number=1), revised, done("b", "so so", success)),
+        "c": by_turn(done("c")),
+        "e": by_turn(done("e", "no", False)),
+    }
+    steps = plan(step("a"), step("b"), step("c", "b"), step("d", "a"))
+    model = scripted(by_turn(steps), subtasks, by_turn(complete("the answer")))
+    with_crew(model, {name: by_turn(f"{name} is done") for name in ("reader", "writer")})
+    model.note = note
+    return graph_of(AutonomousAgent(model=model, tools=[look], parallel_subtasks=3))
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("success", [True, False])
+async def test_all_of_it_side_by_side(success: bool) -> None:
+    with steady_time():
+        whole = await break_off_everywhere(lambda note: busy_graph(note, success))
+    assert whole.nodes["agent/plan#0/d"].status is fg.Status.SKIPPED
+    assert "agent/plan#1/e" in whole.nodes
+
+
 def test_a_provider_that_died_fails_the_run_and_a_resume_goes_on_where_it_was() -> None:
     steps = plan(step("s1"), step("s2"), step("s3", "s2"))
     dead = {"s1": [done("s1")], "s2": [call("look", number=1), BadRequestError("no credit")]}

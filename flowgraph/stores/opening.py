@@ -29,9 +29,11 @@ def open_store(where: str | os.PathLike[str] | Store) -> Store:
     """The store at a path, "sqlite:///path" or "postgresql://…", made when there is none; or the store that is given.
 
     Closing what is returned gives back the claims that were made through it, and closes the store itself when it was
-    opened here and nobody else in the process uses it. Raises StoreError.
+    opened here and nobody else in the process uses it. Raises StoreError, and TypeError for what is neither.
     """
     if not isinstance(where, str | os.PathLike):
+        if not callable(getattr(where, "claim", None)):
+            raise TypeError(f"store= wants a path, an address or a store, not {where!r}: write store='runs.db'")
         return _Share(where, lambda: None)
     # A process that was forked must not use what its parent has open.
     place = (os.getpid(), addresses.parse(where))

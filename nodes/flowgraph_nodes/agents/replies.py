@@ -10,7 +10,7 @@ from flowgraph_nodes.agents.history import History
 from flowgraph_nodes.errors import ArgumentsError
 from flowgraph_nodes.messages import AssistantMessage
 from flowgraph_nodes.tools.arguments import parsed
-from flowgraph_nodes.tools.signature import nearest_name
+from flowgraph_nodes.tools.names import nearest_name
 
 AS_WRITTEN: Final = "invalid_arguments"
 """The key under which arguments that are no JSON object are kept, word for word."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 from flowgraph.codec import StoredValue
 from flowgraph_nodes.messages import ToolCall, ToolMessage
 from flowgraph_nodes.redact import redacted
-from flowgraph_nodes.tools.signature import nearest_name
+from flowgraph_nodes.tools.names import nearest_name
 from flowgraph_nodes.tools.text import to_text
 
 UNKNOWN_TOOL: Final = "UnknownTool"

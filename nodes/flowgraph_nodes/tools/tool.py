@@ -13,8 +13,9 @@ from flowgraph.policy import Retry
 from flowgraph_nodes.errors import ToolDefinitionError
 from flowgraph_nodes.messages import ToolSpec
 from flowgraph_nodes.tools.arguments import ModelReader, Reader, SchemaReader, SignatureReader
+from flowgraph_nodes.tools.names import checked_name
 from flowgraph_nodes.tools.schema import JsonSchema, checked_schema, closed, model_of, schema_of
-from flowgraph_nodes.tools.signature import checked_name, context_of, doc_of, name_of, signature_of
+from flowgraph_nodes.tools.signature import context_of, doc_of, name_of, signature_of
 
 OnError: TypeAlias = Callable[[Exception], Any]
 """Gets what a tool raised; what it returns (or the awaitable it returns gives) is the result instead."""

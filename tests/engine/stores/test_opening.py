@@ -102,3 +102,9 @@ def test_a_missing_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
 def test_addresses() -> None:
     assert parse("postgres://h/d") == parse("postgresql+psycopg://h/d") == "postgresql://h/d"
     assert parse("sqlite:////tmp/a.db") == parse("/tmp/a.db") == Path("/tmp/a.db").resolve()
+
+
+@pytest.mark.parametrize("wrong", [5, {"path": "runs.db"}, ["runs.db"]])
+def test_what_is_neither_a_place_nor_a_store_is_refused(wrong: object) -> None:
+    with pytest.raises(TypeError, match=r"write store='runs\.db'"):
+        open_store(wrong)  # type: ignore[arg-type]

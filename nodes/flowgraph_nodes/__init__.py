@@ -43,6 +43,7 @@ from flowgraph_nodes.tools import (
     ToolResult,
     tool,
 )
+from flowgraph_nodes.tools.mcp import McpServer, mcp_servers
 from flowgraph_nodes.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ __all__ = [
     "LoopAgent",
     "LoopExhausted",
     "LoopFlow",
+    "McpServer",
     "Message",
     "Model",
     "ModelSettings",
@@ -91,6 +93,7 @@ __all__ = [
     "Workspace",
     "builtin_tools",
     "call",
+    "mcp_servers",
     "no_real_models",
     "override_models",
     "parallel",

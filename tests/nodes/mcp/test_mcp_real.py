@@ -282,7 +282,7 @@ async def test_an_http_server_that_goes_away_is_an_error_and_hangs_nobody() -> N
 
 
 @on_both
-async def test_one_turn_mixes_a_local_tool_and_two_servers_and_each_call_has_its_own_result(tmp_path: Path) -> None:
+async def test_one_turn_mixes_a_tool_two_servers_and_a_handoff_and_each_call_has_its_own_result(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("from a")
     (tmp_path / "b.txt").write_text("from b")
 
@@ -296,10 +296,14 @@ async def test_one_turn_mixes_a_local_tool_and_two_servers_and_each_call_has_its
         call("read_text_file", path=str(tmp_path / "a.txt")),
         call("nothing"),
         call("double", n=1),
+        call("handoff_task", handoffs=[{"agent_name": "helper", "task": "help", "reasoning": "it can"}]),
     ]
-    model = ScriptedModel([calls, "done"])
-    result = await ReactAgent(model=model, tools=[double], mcp=[files(tmp_path), clock()]).arun("go")
-    found = texts(result)
+    helper = ReactAgent(model=ScriptedModel(["helped"]), name="helper", description="helps")
+    agent = ReactAgent(
+        model=ScriptedModel([calls, "done"]), tools=[double], mcp=[files(tmp_path), clock()], handoffs=[helper]
+    )
+    found = texts(await agent.arun("go"))
+    assert "helped" in found[6]
     assert [found[0], found[1], found[3], found[5]] == ["from b", "42", "from a", "2"]
     assert json.loads(found[2])["timezone"] == "UTC"
     assert found[4].startswith("Error (UnknownTool)")

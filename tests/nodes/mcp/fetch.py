@@ -33,7 +33,9 @@ def main(folder: Path) -> None:
     if npm is None:
         print("there is no npm: the MCP servers for Node are left out", file=sys.stderr)
         return
-    subprocess.run([npm, "install", "--prefix", folder, "--silent", "--no-audit", "--no-fund", *NODE], check=True)
+    patience = ("--fetch-retries=1", "--fetch-timeout=20000")  # a registry that is not there must not hold up the tests
+    quiet = ("--silent", "--no-audit", "--no-fund")
+    subprocess.run([npm, "install", "--prefix", folder, *quiet, *patience, *NODE], check=True, timeout=120)
     stamp.write_text(wanted)
 
 

@@ -51,7 +51,7 @@ class LoopAgent(Agent):
     score: a function or an expression, like `stop`, that gives a number, the higher the better; wanted for "best".
     stall: so many equal answers in a row count as exhausted, too (at least 2; None: never).
 
-    The rest: see `Agent`. A round that fails, fails the agent. A function is asked again in a resumed run.
+    The rest: see `AgentConfig`. A round that fails, fails the agent. A function is asked again in a resumed run.
 
     >>> writer = LoopAgent(model="openai/gpt-5-mini", prompt="An essay on {topic}", max_iterations=5)
     """

@@ -38,7 +38,7 @@ class PlanExecuteAgent(Agent):
     needs more, or gets stuck, counts as failed, and the re-planner decides what then. A plan or answer that does not
     fit is told to the model, `output_retries` times.
 
-    The rest: see `Agent`.
+    The rest: see `AgentConfig`.
 
     >>> agent = PlanExecuteAgent(model="openai/gpt-5-mini", planner="openai/gpt-5", tools=[search, calculate])
     """

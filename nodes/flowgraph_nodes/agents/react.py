@@ -17,7 +17,7 @@ from flowgraph_nodes.agents.turn import Means, take_turn
 class ReactAgent(Agent):
     """An agent that takes turns until a reply is an answer, with no further call.
 
-    max_turns: model calls at most, default 20; then it stops with the reason `limit`. The rest: see `Agent`.
+    max_turns: model calls at most, default 20; then it stops with the reason `limit`. The rest: see `AgentConfig`.
 
     >>> agent = ReactAgent(model="openai/gpt-5-mini", tools=[fetch], prompt="Collect facts on {topic}")
     """

@@ -54,7 +54,8 @@ class AutonomousAgent(Agent):
     sub_agents: what the agents are made of that it makes for itself, see `SubAgents`.
     result: the form of the output, see `Result`; with output_type "final".
 
-    The rest: see `AgentConfig`. The run fails when every subtask has failed (AgentFailed, with what there is as `partial`).
+    The rest: see `AgentConfig`. The run fails when every subtask has failed (AgentFailed, with what there is as
+    `partial`).
 
     >>> agent = AutonomousAgent(model="openai/gpt-5", tools=[search], parallel_subtasks=4)
     """

@@ -12,6 +12,8 @@ from .policy import Limits
 NEAR: Final = 0.8
 """From this share of a limit on, it is told once that the limit is near."""
 
+_TOKENS: Final = ("tokens", "input_tokens", "output_tokens")
+
 Near = Callable[[str, str, float, float], object]
 """Called with the path, the name of the limit, what is used, and the limit."""
 
@@ -61,8 +63,10 @@ class Budget:
     def admit(self, spends: Usage) -> None:
         """A call that costs something is about to be made. Raises LimitExceeded; then it counts for nothing."""
         limits = self.limits
-        if limits.tokens is not None and self.used.tokens >= limits.tokens:
-            raise self._exceeded("tokens", f"{self.used.tokens} of {limits.tokens} tokens are used")
+        for kind in _TOKENS:
+            most, used = getattr(limits, kind), getattr(self.used, kind)
+            if most is not None and used >= most:
+                raise self._exceeded(kind, f"{used} of {most} {kind.replace('_', ' ')} are used")
         if limits.cost is not None and (self.used.cost or 0.0) >= limits.cost:
             raise self._exceeded("cost", f"${self.used.cost or 0.0:.4f} of ${limits.cost:.4f} are spent")
         for kind, count in (("model_calls", spends.model_calls), ("tool_calls", spends.tool_calls)):
@@ -88,7 +92,8 @@ class Budget:
         self.used += usage
         if not admitted:
             self._count(usage, +1)
-        self._look("tokens", self.used.tokens)
+        for kind in _TOKENS:
+            self._look(kind, getattr(self.used, kind))
         self._look("cost", self.used.cost or 0.0)
 
     def _count(self, usage: Usage, sign: int) -> None:

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from .errors import Permanent, Skip
 
@@ -115,15 +115,21 @@ Join.DONE = Join(tolerant=True)
 Join.ANY = Join(quorum=1)
 
 
+_COUNTS: Final = (
+    *("nodes", "depth", "retries", "tokens", "model_calls", "tool_calls"),
+    *("input_tokens", "output_tokens"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What a run, or a node run with everything below it, may take. None: no limit.
 
     run_timeout: seconds (or timedelta) from start to end, without the time that people are waited for. nodes: how many
     node runs may begin. depth: how deep they may lie below it. retries: how many attempts after the first, of all
-    nodes together. tokens (input and output), cost (USD), model_calls, tool_calls: when one is used up, model and tool
-    calls are refused with LimitExceeded; nodes that make none still run. A model whose price is not known is refused
-    under a cost limit.
+    nodes together. tokens (input and output), input_tokens, output_tokens, cost (USD), model_calls, tool_calls: when
+    one is used up, model and tool calls are refused with LimitExceeded; nodes that make none still run. A model whose
+    price is not known is refused under a cost limit.
 
     Raises ValueError for what is negative or no number.
     """
@@ -136,13 +142,15 @@ class Limits:
     cost: float | None = None
     model_calls: int | None = None
     tool_calls: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
 
     def __post_init__(self) -> None:
         if self.run_timeout is not None:
             seconds(self.run_timeout, "run_timeout")
         if self.cost is not None and not (isinstance(self.cost, int | float) and self.cost >= 0):
             raise ValueError(f"Limits.cost must be a number of USD of at least 0, not {self.cost!r}")
-        for name in ("nodes", "depth", "retries", "tokens", "model_calls", "tool_calls"):
+        for name in _COUNTS:
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
                 raise ValueError(f"Limits.{name} must be a whole number of at least 0, not {value!r}")

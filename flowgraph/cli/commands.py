@@ -65,7 +65,7 @@ def _graph_or_run(what: str, store: str | None) -> Graph | Run:
     """What is to be drawn. With a store it is a run, unless it looks like a graph: `file.py`, `file.py:name`."""
     if not store:
         return load_target(what)
-    if ":" in what or what.endswith(".py"):
+    if ":" in what or what.endswith((".py", ".yaml", ".yml")):
         with places.opened(store) as found:
             if all(head.run_id != what for head in found.heads()):
                 return load_target(what)
@@ -96,7 +96,7 @@ def demo(
 def serve_mcp(
     targets: Annotated[
         list[str],
-        typer.Argument(metavar="TARGET...", help="What to offer: file.py, file.py:name, module:name."),
+        typer.Argument(metavar="TARGET...", help="What to offer: file.py, file.py:name, module:name, agents.yaml."),
     ],
     http: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Serve streamable HTTP at /mcp, not standard streams.")

@@ -7,7 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
-Target = Annotated[str, typer.Argument(help="The graph: path/file.py:graph or package.module:graph.")]
+Target = Annotated[
+    str, typer.Argument(help="The graph: path/file.py:graph, package.module:graph, or an agent, agents.yaml:writer.")
+]
 KnownTarget = Annotated[
     str | None,
     typer.Argument(metavar="TARGET", help="The graph, when it is not where the run was begun with it."),

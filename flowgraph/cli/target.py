@@ -1,4 +1,4 @@
-"""Graphs by name: `path/file.py:graph` or `package.module:graph`."""
+"""Graphs by name: `path/file.py:graph`, `package.module:graph`, or an agent of a description, `agents.yaml:writer`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 from ..graph import Graph
+
+_DESCRIPTIONS: Final = (".yaml", ".yml")
 
 
 class TargetError(Exception):
@@ -22,7 +24,7 @@ def load_target(target: str) -> Graph:
     Loading runs the module, as importing it would; its folder is put first on the import path, as Python does.
     """
     place, name = _split(target)
-    module = _module(place)
+    module = _module(place, "load_graphs")
     if not name:
         return _only_graph(module, place)
     found = _named(module, name)
@@ -38,7 +40,7 @@ def load_objects(target: str) -> dict[str, Any]:
     Raises TargetError when there is no such module or name.
     """
     place, name = _split(target)
-    module = _module(place)
+    module = _module(place, "load_agents")
     if not name:
         return {f"{place}:{key}": value for key, value in vars(module).items() if not key.startswith("_")}
     found = _named(module, name)
@@ -49,20 +51,40 @@ def load_objects(target: str) -> dict[str, Any]:
 
 def _split(target: str) -> tuple[str, str]:
     """Where the module is, and the name in it ("" for none)."""
-    if ":" not in target or target.endswith(".py"):
+    if ":" not in target or target.endswith((".py", *_DESCRIPTIONS)):
         return target, ""
     place, _, name = target.rpartition(":")
     return place, name
 
 
+def _described(place: str, load: str) -> ModuleType:
+    """The agents of a description as if it were a module: each by its id, as `load` gives them.
+
+    What it names is imported from its own folder first, as with a file of Python.
+    """
+    path = Path(place)
+    if not path.is_file():
+        raise TargetError(f"there is no file '{path}'")
+    sys.path.insert(0, str(path.resolve().parent))
+    # By name, since the engine's package knows nothing of agents.
+    described: Any = importlib.import_module("flowgraph_nodes.described")
+    module = ModuleType(path.stem)
+    vars(module).update(getattr(described, load)(path))
+    return module
+
+
 def _named(module: ModuleType, name: str) -> Any:
+    if hasattr(module, name):
+        return getattr(module, name)
     found: Any = module
     for part in name.split("."):
         found = getattr(found, part, None)
     return found
 
 
-def _module(place: str) -> ModuleType:
+def _module(place: str, load: str) -> ModuleType:
+    if place.endswith(_DESCRIPTIONS):
+        return _described(place, load)
     if place.endswith(".py"):
         return _from_file(Path(place))
     if "/" in place or "\\" in place:

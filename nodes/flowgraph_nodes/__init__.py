@@ -1,6 +1,7 @@
 """Agents, models and tools for flowgraph: nodes that think."""
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
 from flowgraph_nodes.agents import (
     AgentConfigError,
@@ -47,6 +48,7 @@ from flowgraph_nodes.tools.mcp import McpServer, mcp_servers
 from flowgraph_nodes.transcript import Transcript
 
 if TYPE_CHECKING:
+    from flowgraph_nodes.described import DescriptionError, load_agents
     from flowgraph_nodes.tools.builtin import Workspace, builtin_tools
 
 __all__ = [
@@ -59,6 +61,7 @@ __all__ = [
     "AssistantMessage",
     "AutonomousAgent",
     "ChatModel",
+    "DescriptionError",
     "Fail",
     "GiveUp",
     "Judge",
@@ -93,6 +96,7 @@ __all__ = [
     "Workspace",
     "builtin_tools",
     "call",
+    "load_agents",
     "mcp_servers",
     "no_real_models",
     "override_models",
@@ -105,8 +109,14 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """What few need is imported when it is asked for."""
-    if name not in ("Workspace", "builtin_tools"):
+    if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from flowgraph_nodes.tools import builtin
+    return getattr(import_module(_LATER[name]), name)
 
-    return getattr(builtin, name)
+
+_LATER: Final = {
+    "DescriptionError": "flowgraph_nodes.described",
+    "Workspace": "flowgraph_nodes.tools.builtin",
+    "builtin_tools": "flowgraph_nodes.tools.builtin",
+    "load_agents": "flowgraph_nodes.described",
+}

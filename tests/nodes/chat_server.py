@@ -196,10 +196,12 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _streamed(body: Mapping[str, Any], request: Mapping[str, Any]) -> Iterator[Any]:
-    """A completion as a stream: its text by words, each call in two pieces, the usage last."""
+    """A completion as a stream: its thinking and its text by words, each call in two pieces, the usage last."""
     (choice,) = body["choices"]
     message = choice["message"]
     yield chunk({"role": "assistant", "content": ""})
+    for word in re.findall(r"\S*\s*", message.get("reasoning_content") or ""):
+        yield chunk({"reasoning_content": word})
     for word in re.findall(r"\S*\s*", message["content"] or ""):
         yield chunk({"content": word})
     for index, call in enumerate(message.get("tool_calls") or ()):
